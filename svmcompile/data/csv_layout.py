@@ -42,7 +42,7 @@ def find_layout(path: Path, wanted: table.Wanted) -> Layout:
     line, first = next(rows, (0, []))
     if not first:
         raise ReadError(f"{path}: holds no rows")
-    header = has_header(first, wanted.label, separator != ",")
+    header = bool(wanted.categories) or has_header(first, wanted.label, separator != ",")
     names = tuple(name.strip() for name in first) if header else ()
     rest = lines.split("\n", line)[-1] if header else lines
     decimal = wanted.decimal or _decimal(rest, separator)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.data import table
+from svmcompile.data.categories import TextColumn, column_codes
 from svmcompile.errors import ReadError, ToolchainError
 from svmcompile.extras import install
 
@@ -32,13 +33,14 @@ def parquet_parts(path: Path, wanted: table.Wanted, chunk_rows: int) -> Iterator
         names = _names(path, schema.names)
         columns = table.choose_columns(path, len(names), names, wanted)
         label = None if columns.label is None else names[columns.label]
-        _check_types(path, schema, columns, label)
+        texts = wanted.categories.by_feature
+        _check_types(path, schema, columns, label, texts)
         single = all(schema.field(name).type == arrow.float32() for name in columns.names)
         kept = [names[column] for column in columns.kept.values()]
         read = list(dict.fromkeys([*columns.names, *([] if label is None else [label]), *kept]))
         step = table.rows_per_chunk(chunk_rows, len(names))
         for batch in file.iter_batches(batch_size=step, columns=read):
-            X = _matrix(batch, columns, np.float32 if single else np.float64)
+            X = _matrix(path, batch, columns, np.float32 if single else np.float64, texts)
             carried = {name: batch.column(names[column]) for name, column in columns.kept.items()}
             labels = None if label is None else _labels(path, batch, label)
             yield table.Part(X, labels, columns.names, carried)
@@ -61,11 +63,20 @@ def _names(path: Path, stored: list[str]) -> tuple[str, ...]:
     return names
 
 
-def _check_types(path: Path, schema: Any, columns: table.Columns, label: str | None) -> None:
+def _check_types(
+    path: Path, schema: Any, columns: table.Columns, label: str | None, texts: Mapping[int, TextColumn]
+) -> None:
     from pyarrow import types
 
-    for name in columns.names:
+    for at, name in enumerate(columns.names):
         kind = schema.field(name).type
+        held = kind.value_type if types.is_dictionary(kind) else kind
+        if at in texts and not (
+            types.is_string(held) or types.is_large_string(held) or types.is_null(held)
+        ):
+            raise ReadError(f"{path}: column {name!r} holds {kind}; the model takes text there")
+        if at in texts:
+            continue
         if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
             hint = "" if label else f"; if it holds the labels, add --label {name}"
             raise ReadError(f"{path}: column {name!r} holds {kind}; rows must be numbers{hint}")
@@ -77,11 +88,20 @@ def _check_types(path: Path, schema: Any, columns: table.Columns, label: str | N
             raise ReadError(f"{path}: label column {label!r} holds {kind}; labels must be numbers or text")
 
 
-def _matrix(batch: Any, columns: table.Columns, dtype: type[np.floating[Any]]) -> NDArray[np.floating[Any]]:
-    """The features side by side; a null becomes NaN."""
+def _matrix(
+    path: Path,
+    batch: Any,
+    columns: table.Columns,
+    dtype: type[np.floating[Any]],
+    texts: Mapping[int, TextColumn],
+) -> NDArray[np.floating[Any]]:
+    """The features side by side; a null becomes NaN, a text its code."""
     matrix = np.empty((batch.num_rows, len(columns.names)), dtype)
     for at, name in enumerate(columns.names):
         column = batch.column(name)
+        if at in texts:
+            matrix[:, at] = column_codes(texts[at], column.to_pylist(), columns.names, 0, f"{path}: ")
+            continue
         if column.null_count or column.type == "bool":
             column = column.cast("float64", safe=False)
         matrix[:, at] = column.to_numpy(zero_copy_only=False)

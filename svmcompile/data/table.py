@@ -24,6 +24,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.data.categories import NO_CATEGORIES, Categories
 from svmcompile.data.sparse import check_dense, is_sparse, stays_sparse
 from svmcompile.errors import OptionError, ReadError
 
@@ -160,6 +161,7 @@ class Wanted:
     base: int | None = None  # the first index of a LIBSVM file, 0 or 1; None: decide
     separator: str | None = None  # of a CSV file; None: decide
     decimal: str | None = None  # its decimal point; None: decide
+    categories: Categories = NO_CATEGORIES  # of features that are text
     sparse: bool = False  # large rows of a LIBSVM file may stay sparse
 
     def __post_init__(self) -> None:

@@ -7,16 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from svmcompile.data import Data
-from svmcompile.data.rows import as_rows
 from svmcompile.data.text import NO_TEXT
 from svmcompile.errors import EmitError, OptionError, find_name
 from svmcompile.files import write_files
 from svmcompile.files.plain import json_text
 from svmcompile.flow.dense import with_dense_sums
-from svmcompile.flow.evaluation import TARGETS, evaluate
+from svmcompile.flow.evaluation import TARGETS, evaluate, rows_or_texts
 from svmcompile.flow.plugged import kit_files, kit_target, target_emitter
 from svmcompile.flow.precision import checked_precision, quantise
 from svmcompile.flow.program import Opened, Watcher, some_rows
@@ -292,7 +289,7 @@ def _build_page(code: Code, name: str, files: Mapping[str, str], X: Any) -> File
     main = f"{name}_exports.c"
     module = build_wasm(main, {**files, main: source.text}, source.stack_bytes)
     given = X is not None and not program.input.text  # text has no ranges
-    rows = np.asarray(as_rows(X, program.n_features, program.feature_names)) if given else None
+    rows = rows_or_texts(program, X) if given else None
     return {f"{name}.wasm": module, f"{name}.html": page(program, name, module, rows)}
 
 

@@ -107,7 +107,7 @@ class Opened:
         rows = (
             text.rows(X)
             if text and is_text(X)
-            else as_rows(X, self.model.n_features, self.model.feature_names)
+            else as_rows(X, self.model.n_features, self.model.feature_names, self.model.categories)
         )
         return Data(rows, None if y is None else labels_for(rows, y))
 
@@ -258,12 +258,20 @@ def _near_boundary(program: Program, pool: Array, count: int) -> Array:
     own = labels[[pair[0] for pair in chosen]]
     low: Array = np.zeros(len(chosen))
     high: Array = np.ones(len(chosen))
+    text = list(program.categories.by_feature)
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        same = _labels(program, start + middle[:, None] * (end - start)) == own
+        same = _labels(program, _between(start, end, middle, text)) == own
         low, high = np.where(same, middle, low), np.where(same, high, middle)
     near = np.where(np.arange(len(chosen)) % 2, low, high)  # either side in turn
-    return start + near[:, None] * (end - start)
+    return _between(start, end, near, text)
+
+
+def _between(start: Array, end: Array, share: Array, text: list[int]) -> Array:
+    """Rows on the way from one to another; features that are text go over half-way."""
+    rows = start + share[:, None] * (end - start)
+    rows[:, text] = np.where(share[:, None] < 0.5, start[:, text], end[:, text])
+    return rows
 
 
 def _labels(program: Program, rows: Array) -> NDArray[np.int64]:

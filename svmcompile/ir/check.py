@@ -99,6 +99,7 @@ def _check_input(program: Program, problems: list[str]) -> None:
         if program.input.text.width != width:
             problems.append(f"text of {program.input.text.width} features for {width}")
         problems += program.input.text.problems()
+    problems += program.input.categories.problems(width)
     if program.probes.size and program.probes.shape[1:] != (width,):
         problems.append(f"probes have shape {program.probes.shape}")
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.data.categories import NO_CATEGORIES, Categories
 from svmcompile.data.text import NO_TEXT, Text, is_text
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.ir.arithmetic import FIXED as FIXED
@@ -42,7 +43,7 @@ class Input:
     """The row that enters: its width and, where known, its features' names.
 
     A program in whole numbers may take rows of such: "u8" or "i16". Where the row is made of text, `text`
-    says how.
+    says how; where features of it are text, `categories` have the codes that stand for it.
     """
 
     width: int
@@ -50,6 +51,7 @@ class Input:
     feature_names: tuple[str, ...] = ()
     number: WholeInput = ""
     text: Text = NO_TEXT
+    categories: Categories = NO_CATEGORIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,11 @@ class Program:
         return self.input.feature_names
 
     @property
+    def categories(self) -> Categories:
+        """The features that are text, with the code of each of its values."""
+        return self.input.categories
+
+    @property
     def n_classes(self) -> int:
         """Number of classes, 0 for a regressor."""
         return len(self.labels) if self.labels else 0
@@ -209,7 +216,7 @@ class Program:
         if self.input.text and is_text(data):
             parts = [self.input.text.rows(data[part]) for part in self.input.text.chunks(data)]
             return np.concatenate([interpret_values(self, rows, {value})[value] for rows in parts])
-        rows = as_rows(data, self.n_features, self.input.feature_names)
+        rows = as_rows(data, self.n_features, self.feature_names, self.categories)
         return interpret_values(self, rows, {value})[value]
 
     def cost(self, rows: Any = None) -> Cost:

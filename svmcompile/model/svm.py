@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from svmcompile.data.categories import NO_CATEGORIES, Categories
 from svmcompile.data.text import Text
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.ir.arithmetic import Array
@@ -87,6 +88,7 @@ class SVM:
     one_vs_rest_scores: bool = False  # scikit-learn's `decision_function_shape="ovr"`
     front: Front = IDENTITY  # what a row goes through before the kernel sees it
     feature_names: tuple[str, ...] = ()
+    categories: Categories = NO_CATEGORIES  # of features that are text, of which rows hold codes
     platt: tuple[Array, Array] | None = None  # LIBSVM's probA and probB, for values of its sign
     link: Link = Link.NONE  # how scores become probabilities
     deviation: Deviation | None = None  # of a Gaussian process
@@ -236,9 +238,10 @@ def digest(svm_parts: dict[str, object]) -> str:
         if hasattr(part, "indptr"):
             held = [part.shape, part.indptr.astype(np.int64), part.indices.astype(np.int64), part.data]
             state.update(b"".join(np.ascontiguousarray(one).tobytes() for one in held))
-        elif isinstance(part, np.ndarray):
+        elif isinstance(part, np.ndarray) and part.dtype != object:
             state.update(str((part.dtype.str, part.shape)).encode())
             state.update(np.ascontiguousarray(part).tobytes())
         else:
-            state.update(repr(part).encode())
+            told = part.tolist() if isinstance(part, np.ndarray) else part
+            state.update(repr(told).encode(errors="surrogatepass"))
     return state.hexdigest()

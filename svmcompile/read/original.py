@@ -89,7 +89,7 @@ def rows_of(data: Any, svm: SVM) -> Any:
         if not is_text(data):
             raise OptionError("the original takes texts, and was given numbers; pass the texts")
         return as_texts(data)
-    rows: Any = as_rows(data, svm.n_features, svm.feature_names)
+    rows: Any = as_rows(data, svm.n_features, svm.feature_names, svm.categories)
     if not isinstance(rows, np.ndarray):  # large and sparse
         return rows.astype(np.float64)
     return np.array(rows, dtype=np.float64, order="C")
@@ -101,13 +101,7 @@ def _named(rows: Any, svm: SVM) -> Any:
         from scipy.sparse import csr_matrix
 
         return csr_matrix(rows) if svm.is_sparse and not svm.text else np.asarray(rows)
-    if not svm.feature_names:
-        return rows
-    try:
-        from pandas import DataFrame
-    except ImportError:
-        return rows
-    return DataFrame(rows, columns=list(svm.feature_names))
+    return svm.categories.frame(rows, svm.feature_names)
 
 
 def _from_estimator(estimator: Any, svm: SVM) -> Original:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.data.categories import NO_CATEGORIES, Categories
 from svmcompile.data.rows import as_rows, check_complete
 from svmcompile.data.text import NO_TEXT, Text, Texts, is_text
 from svmcompile.ir.program import Labels
@@ -28,6 +29,7 @@ class BatchModel(FrozenModel):
     n_values: int = 1  # of a regressor
     may_miss: NDArray[np.bool_] | None = None  # features that the model fills in where they are NaN
     text: Text = NO_TEXT  # how text becomes rows, where the model takes text
+    categories: Categories = NO_CATEGORIES  # of features that are text
 
     def __init__(
         self, name: str, labels: Labels | None, feature_names: tuple[str, ...], real: np.dtype[Any]
@@ -103,7 +105,7 @@ class BatchModel(FrozenModel):
     def _rows(self, data: Any, allow_nan: bool) -> Any:
         if isinstance(data, Texts) or (self.text and is_text(data)):
             return data if isinstance(data, Texts) else Texts.of(data)
-        rows = np.asarray(as_rows(data, self.n_features, self.feature_names))
+        rows = np.asarray(as_rows(data, self.n_features, self.feature_names, self.categories))
         if not allow_nan:
             check_complete(rows, self.feature_names, self.may_miss)
         if rows.dtype == self._real:

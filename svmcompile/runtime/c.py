@@ -168,7 +168,7 @@ class CModel(BatchModel):
         """Rows for code that takes whole numbers, which saturate."""
         kind = np.dtype(self._whole)
         limits = np.iinfo(kind)
-        rows = np.asarray(as_rows(data, self.n_features, self.feature_names))
+        rows = np.asarray(as_rows(data, self.n_features, self.feature_names, self.categories))
         if not allow_nan:
             check_complete(rows, self.feature_names, self.may_miss)
         rows = np.nan_to_num(np.rint(rows), nan=limits.min)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.data.categories import NO_CATEGORIES, Categories
 from svmcompile.data.rows import as_rows, check_complete
 from svmcompile.data.text import NO_TEXT, Text, as_texts, is_text
 from svmcompile.errors import ReadError
@@ -66,6 +67,7 @@ class OnnxModel(FrozenModel):
     feature_names: tuple[str, ...]
     may_miss: NDArray[np.bool_] | None = None  # features that the model fills in where they are NaN
     text: Text = NO_TEXT  # how text becomes rows, where the model is one of text
+    categories: Categories = NO_CATEGORIES  # of features that are text
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -88,7 +90,7 @@ class OnnxModel(FrozenModel):
         if self.text and is_text(rows):
             some = [self.outputs(self.text.rows(rows[part]), *names) for part in self.text.chunks(rows)]
             return {name: np.concatenate([part[name] for part in some]) for name in some[0]}
-        matrix = as_rows(rows, self.n_features, self.feature_names)
+        matrix = as_rows(rows, self.n_features, self.feature_names, self.categories)
         wanted, most = names or self.names, max(1, BLOCK_VALUES // matrix.shape[1])
         size = self._graph.batch or min(BLOCK_ROWS, most)
         starts = range(0, len(matrix), size) or range(1)  # no rows still have a shape
@@ -144,7 +146,7 @@ class OnnxModel(FrozenModel):
     def _rows(self, data: Any, allow_nan: bool) -> Any:
         if self.text and is_text(data):
             return as_texts(data)
-        rows = as_rows(data, self.n_features, self.feature_names)
+        rows = as_rows(data, self.n_features, self.feature_names, self.categories)
         if not allow_nan:
             check_complete(rows, self.feature_names, self.may_miss)
         return rows

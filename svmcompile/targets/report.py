@@ -43,6 +43,7 @@ def describe(
         "profile": profile,
         "n_features": program.n_features,
         "n_classes": program.n_classes,
+        **({"categories": program.categories.facts(program.feature_names)} if program.categories else {}),
         "n_support_vectors": origin.n_support_vectors,
         "cost": _cost(program, code),
         "passes": [

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from svmcompile.data.text import NO_TEXT, Text
 from svmcompile.errors import ReadError, UnsupportedError
+from svmcompile.model.coding import coded
 from svmcompile.model.front import IDENTITY, Front, chain, join, pick, scale
 from svmcompile.model.svm import SVM, Source, digest
 from svmcompile.read.sklearn.assembly import Answer, Assembly
@@ -39,7 +40,7 @@ def read_estimator(estimator: object, where: str) -> SVM:
     """The SVM an estimator holds; its sha256 is over the parts that decide what it computes."""
     svm, kind, before, last = _whole(estimator, where)
     names = _feature_names([*before, last, Fitted(estimator, "", where)])
-    svm = replace(svm, feature_names=names, notes=svm.notes + _overrides(last)).check(where)
+    svm = coded(replace(svm, feature_names=names, notes=svm.notes + _overrides(last)).check(where))
     kind = f"scikit-learn {kind.replace(GAUSSIAN_CLASSIFIER, 'GaussianProcessClassifier')}"
     return replace(svm, source=Source(kind, digest(_parts(svm) | {"kind": kind})))
 
@@ -191,7 +192,7 @@ def _overrides(machine: Fitted) -> tuple[str, ...]:
 def _parts(svm: SVM) -> dict[str, object]:
     """What the digest is over: everything but the origin and the notes."""
     parts: dict[str, object] = {f.name: getattr(svm, f.name) for f in fields(svm)}
-    for name in ("source", "notes", "front", "platt", "link", "deviation", "head", "parts"):
+    for name in ("source", "notes", "front", "platt", "link", "deviation", "head", "parts", "categories"):
         del parts[name]
     for name in LATER:  # so that models without them keep their digest
         if parts[name] is None or parts[name] is False:
@@ -202,6 +203,8 @@ def _parts(svm: SVM) -> dict[str, object]:
     if svm.deviation:
         parts |= {"prior": svm.deviation.prior, "told": svm.deviation.bias}
         parts |= {f"told {index}": weights for index, weights in enumerate(svm.deviation.weights)}
+    if svm.categories:
+        parts["categories"] = svm.categories
     if svm.link:
         parts["link"] = svm.link.value
     if svm.head:

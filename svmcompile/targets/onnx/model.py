@@ -107,6 +107,8 @@ def metadata(program: Program, precision: Precision) -> dict[str, str]:
         entries["labels"] = json.dumps(program.labels.values)
     if program.input.feature_names:
         entries["feature_names"] = json.dumps(program.input.feature_names)
+    if program.categories:
+        entries["categories"] = json.dumps(program.categories.facts(program.feature_names))
     return entries
 
 
