@@ -63,7 +63,7 @@ def rows_of(stream: Iterator[str], separator: str) -> Iterator[Row]:
     """Line number and fields of every line that is not blank."""
     reader = csv.reader(stream, strict=True, delimiter=separator)
     for fields in reader:
-        if len(fields) > 1 or any(field.strip() for field in fields):
+        if len(fields) > 1 or (fields and fields[0].strip()):
             yield reader.line_num, fields
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -50,9 +52,12 @@ class CsvSink:
 
     def __init__(self, path: Path, packed: bool) -> None:
         self.stream: Any = sys.stdout
+        self.files = ExitStack()
         if path != STDOUT:
-            opener: Any = gzip.open if packed else open
-            self.stream = opener(path, "wt", newline="", encoding="utf-8")
+            file: Any = self.files.enter_context(path.open("wb"))
+            if packed:  # without name and time, so that equal predictions are equal files
+                file = self.files.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
+            self.stream = self.files.enter_context(TextIOWrapper(file, newline="", encoding="utf-8"))
         self.started = False
 
     def write(self, chunk: Chunk) -> None:
@@ -74,8 +79,7 @@ class CsvSink:
     def close(self) -> None:
         if self.stream is sys.stdout:
             self.stream.flush()
-        else:
-            self.stream.close()
+        self.files.close()
 
 
 def quoted(texts: list[str]) -> list[str]:

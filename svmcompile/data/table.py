@@ -13,6 +13,7 @@ A file's width and column names enter, with what the caller wants; column positi
 from __future__ import annotations
 
 import gzip
+import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -304,7 +305,7 @@ def join(path: Path, parts: Iterable[Part]) -> Data:
     found: list[Part] = []
     total = rows = longest = 0
     for part in some_rows(path, parts):
-        total += part.X.data.nbytes + part.X.indices.nbytes if is_sparse(part.X) else part.X.nbytes
+        total += _bytes(part.X)
         rows, longest = rows + len(part.X), max(longest, _longest(part.labels))
         check_growth(path, total + rows * longest)
         found.append(part)
@@ -312,6 +313,14 @@ def join(path: Path, parts: Iterable[Part]) -> Data:
         return as_data(found[0])
     X = below_each_other([part.X for part in found])
     return as_data(Part(X, _joined_labels(found), found[0].names))
+
+
+def _bytes(X: Any) -> int:
+    """What rows take; texts that are the same object count once."""
+    if is_sparse(X):
+        return int(X.data.nbytes + X.indices.nbytes)
+    texts = {id(text): text for text in X}.values() if X.dtype == object else ()
+    return int(X.nbytes) + sum(map(sys.getsizeof, texts))
 
 
 def _longest(labels: list[str] | NDArray[Any] | None) -> int:
