@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from svmcompile.data.text import NO_TEXT, Text
 from svmcompile.errors import ReadError, UnsupportedError
+from svmcompile.ir.program import Labels
 from svmcompile.model.front import IDENTITY, Front, chain, join, pick, scale
 from svmcompile.model.svm import SVM, Source, digest
 from svmcompile.read.sklearn.assembly import Answer, Assembly
@@ -70,12 +71,27 @@ def _assembled(estimator: object, where: str, depth: int) -> tuple[SVM, str]:
         else:
             machine = _behind(front, READABLE[last.role](last)).check(where)
             answer = assembly.machine(machine, last.role)
+        if inner is not estimator:
+            _check_one_label(answer.labels, where, answer.kind)
         depth += 1
         return replace(answer, kind=_nested(answer.kind, before))
 
-    assembly = Assembly(read, lambda inner: _whole(inner, where, depth)[0])
+    def whole(inner: object) -> SVM:
+        svm, kind, _, _ = _whole(inner, where, depth)
+        _check_one_label(svm.labels, where, kind)
+        return svm
+
+    assembly = Assembly(read, whole)
     answer = read(estimator, IDENTITY)
     return assembly.finish(answer), answer.kind
+
+
+def _check_one_label(labels: Labels | None, where: str, kind: str) -> None:
+    if labels and labels.targets:
+        raise UnsupportedError(
+            f"{where}: {kind} gives several labels per row, which no other estimator can be made of; "
+            "compile it on its own"
+        )
 
 
 def _opened(estimator: object, where: str) -> tuple[list[object], list[Fitted]]:
@@ -202,6 +218,8 @@ def _parts(svm: SVM) -> dict[str, object]:
     if svm.deviation:
         parts |= {"prior": svm.deviation.prior, "told": svm.deviation.bias}
         parts |= {f"told {index}": weights for index, weights in enumerate(svm.deviation.weights)}
+    if svm.labels and svm.labels.targets:
+        parts["targets"] = svm.labels.targets
     if svm.link:
         parts["link"] = svm.link.value
     if svm.head:
