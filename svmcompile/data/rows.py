@@ -182,3 +182,10 @@ def _check_columns(columns: list[Any], feature_names: tuple[str, ...]) -> None:
         f"the columns are the model's features in another order: column {place} is {columns[place]!r}, "
         f"the model's is {feature_names[place]!r}; pass frame[list(model.feature_names)]"
     )
+
+
+def side_by_side(found: Any) -> NDArray[Any]:
+    """What a model gave, as an array: matrices of several targets stand side by side."""
+    if isinstance(found, list) and found and getattr(found[0], "ndim", 1) == 2:
+        return np.concatenate(found, axis=1)
+    return np.asarray(found.toarray() if hasattr(found, "toarray") else found)

@@ -34,6 +34,8 @@ class Chunk:
     def predicted(self) -> dict[str, NDArray[Any]]:
         """What the model says, one column each."""
         columns = {self.kind: self.values}
+        if self.values.ndim > 1:
+            columns = {f"{self.kind}_{at}": column for at, column in enumerate(self.values.T)}
         for names, matrix in self.matrices.values():
             columns |= dict(zip(names, matrix.T, strict=True))
         return columns
@@ -157,11 +159,10 @@ def blanked(values: NDArray[Any], gone: NDArray[np.bool_]) -> NDArray[Any]:
     """NaN in place of numbers and nothing in place of text where rows have no prediction."""
     if not gone.any():
         return values
+    gone = gone.reshape(-1, *(1,) * (values.ndim - 1))
     if values.dtype.kind == "U":
         return np.where(gone, "", values)
-    found = values.astype(np.float64)
-    found[gone] = np.nan
-    return found
+    return np.where(gone, np.nan, values.astype(np.float64))
 
 
 def _plain_array(column: Any) -> NDArray[Any]:

@@ -81,7 +81,8 @@ class Request:
         return cls(name, targets, number, profile, tables, soft_double, platform, written, parts)
 
 
-FOR_VALUES = ("c", "shared", "onnx")  # targets that give several values of a regressor
+FOR_VALUES: tuple[str, ...] = ("c", "shared", "onnx")  # targets that give several values of a regressor
+FOR_LABELS = (*FOR_VALUES, "wasm")  # those that give several labels per row
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,13 +189,15 @@ def check_together(request: Request, fixed: bool, given: str | None) -> None:
 
 
 def _check_values(program: Program, request: Request, kits: Iterable[str]) -> None:
-    """Refuse what gives one value where a regressor gives several."""
-    others = [f"target {one}" for one in request.targets if one not in FOR_VALUES]
+    """Refuse what gives one label or value where a model gives several."""
+    kept = FOR_LABELS if program.labels else FOR_VALUES
+    others = [f"target {one}" for one in request.targets if one not in kept]
     others += [f"kit {one}" for one in kits]
-    if program.n_values > 1 and others:
+    others += ["part model of the C interface"] * ("model" in ",".join(request.api).split(","))
+    if program.several and others:
         raise EmitError(
-            f"{others[0]} is for one value, and this model gives {program.n_values}; "
-            f"use target {', '.join(FOR_VALUES)}"
+            f"{others[0]} is for one label or value, and this model gives {program.several} per row; "
+            f"use target {', '.join(kept)}"
         )
 
 

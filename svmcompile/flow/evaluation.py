@@ -93,7 +93,7 @@ def _labelled(program: Program, X: Any, y: Any) -> tuple[NDArray[Any], NDArray[A
     rows = rows_or_texts(program, X)
     if y is None or program.labels is None:
         return rows, None
-    labels, classes = labels_for(rows, y), program.labels.array()
+    labels, classes = labels_for(rows, y, program.labels.per_row), program.labels.array()
     if classes.dtype.kind != labels.dtype.kind and not (
         labels.dtype.kind == "U" and classes.dtype.kind == "b"
     ):

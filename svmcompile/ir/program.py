@@ -155,6 +155,13 @@ class Program:
         value = self.output("value")
         return infer_types(self)[value].width if value else 0
 
+    @property
+    def several(self) -> str:
+        """What a row gets, where that is more than one label or value."""
+        if self.labels:
+            return f"{self.labels.per_row} labels" if self.labels.targets else ""
+        return f"{self.n_values} values" if self.n_values > 1 else ""
+
     def computes_as(self, other: Program) -> bool:
         """Whether both have the same nodes and tables, wherever they came from."""
         return self.body == other.body and all(
@@ -178,7 +185,7 @@ class Program:
     # The numpy interpreter, under scikit-learn's names.
 
     def predict(self, rows: Any) -> NDArray[Any]:
-        """Labels of the original dtype, or values for a regressor: [n], or [n, values] of several."""
+        """Labels of the original dtype, or values for a regressor: [n], or [n, k] of several."""
         if self.labels is None:
             values = self._output_for(rows, "value")
             return values[:, 0] if values.shape[1] == 1 else values
@@ -190,10 +197,11 @@ class Program:
         scores = self._output_for(rows, "scores", f"decision function; {instead}").astype(np.float64)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict_proba(self, rows: Any) -> NDArray[np.float64]:
-        """Probabilities of the classes, where the program gives them."""
+    def predict_proba(self, rows: Any) -> Any:
+        """Probabilities of the classes, where the program gives them; of several targets a list of such."""
         lack = "probabilities; use predict or decision_function"
-        return self._output_for(rows, "probabilities", lack).astype(np.float64)
+        found = self._output_for(rows, "probabilities", lack).astype(np.float64)
+        return self.labels.by_target(found) if self.labels else found
 
     def score_samples(self, rows: Any) -> NDArray[np.float64]:
         """scikit-learn's raw scores of a one-class SVM: its decision values without their offset."""
@@ -270,10 +278,14 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The classes in the original's order."""
+    """The classes in the original's order.
+
+    Where a row gets several labels, `targets` has the classes of each, as places among all.
+    """
 
     values: tuple[Scalar, ...]
     dtype: str
+    targets: tuple[tuple[int, ...], ...] = field(default=(), repr=False)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -291,6 +303,22 @@ class Labels:
     def array(self) -> NDArray[Any]:
         """The labels as the original's `classes_`."""
         return np.array(self.values, dtype=np.dtype(self.dtype))
+
+    @property
+    def per_row(self) -> int:
+        """How many labels a row gets."""
+        return len(self.targets) or 1
+
+    def of_targets(self) -> list[NDArray[Any]]:
+        """The classes of each target."""
+        return [self.array()[list(places)] for places in self.targets]
+
+    def by_target(self, chances: NDArray[Any]) -> Any:
+        """Probabilities as the original gives them: a matrix, or one for each target of several classes."""
+        ends = np.cumsum([len(places) for places in self.targets])
+        if not self.targets or chances.shape[1] != ends[-1]:
+            return chances
+        return np.split(chances, ends[:-1], axis=1)
 
     @classmethod
     def of(cls, classes: NDArray[Any], where: str) -> Labels:

@@ -187,10 +187,15 @@ def _describe(program: Program) -> dict[str, Any]:
         "input": _input(program.input),
         "body": [{"node": type(node).__name__, **asdict(node)} for node in program.body],
         "outputs": [asdict(output) for output in program.outputs],
-        "labels": asdict(program.labels) if program.labels else None,
+        "labels": _described_labels(program.labels) if program.labels else None,
         "origin": asdict(program.origin),
         "number": program.number,
     }
+
+
+def _described_labels(labels: Labels) -> dict[str, Any]:
+    """The labels; targets only where there are some."""
+    return {key: value for key, value in asdict(labels).items() if key != "targets" or value}
 
 
 def _input(described: Input) -> dict[str, Any]:
@@ -262,9 +267,12 @@ def _labels(stored: dict[str, Any]) -> Labels:
     dtype = np.dtype(str(stored["dtype"]))
     if dtype.itemsize * len(stored["values"]) > MAX_LABEL_BYTES:
         raise ValueError(f"labels of type {dtype}")
-    labels = Labels(tuple(stored["values"]), str(stored["dtype"]))
+    targets = tuple(tuple(map(int, places)) for places in stored.get("targets", ()))
+    labels = Labels(tuple(stored["values"]), str(stored["dtype"]), targets)
     if Labels.of(labels.array(), "labels").values != labels.values:
         raise ValueError("labels do not fit their type")
+    if not all(1 < len({*one}) == len(one) and 0 <= min(one) <= max(one) < len(labels) for one in targets):
+        raise ValueError("targets are not lists of two labels or more")
     return labels
 
 

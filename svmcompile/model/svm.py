@@ -30,6 +30,7 @@ class LabelRule(str, Enum):
     POSITIVE_SECOND = "positive-second"  # > 0 is the second class, else the first
     NEGATIVE_FIRST = "negative-first"  # < 0 is the first class, else the second
     POSITIVE_FIRST = "positive-first"  # > 0 is the first class, else the second
+    EACH = "each"  # every score on its own: > 0 is the second class of its target, else the first
     HEAD = "head"  # what the model's own head says
 
 
@@ -159,6 +160,13 @@ class SVM:
     def n_values(self) -> int:
         """How many values a regressor gives, unless its head makes one of its sums; 1 of a classifier."""
         return self.n_sums if self.labels is None and self.head is None else 1
+
+    @property
+    def several(self) -> str:
+        """What a row gets, where that is more than one label or value."""
+        if self.labels and self.labels.targets:
+            return f"{self.labels.per_row} labels"
+        return f"{self.n_values} values" if self.n_values > 1 else ""
 
     @property
     def weights_by_sum(self) -> Array:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.data.rows import as_rows
+from svmcompile.data.rows import as_rows, side_by_side
 from svmcompile.data.text import as_texts, is_text
 from svmcompile.errors import OptionError, ReadError, UnsupportedError
 from svmcompile.ir.arithmetic import Number
@@ -113,7 +113,7 @@ def _from_estimator(estimator: Any, svm: SVM) -> Original:
             with warnings.catch_warnings():
                 # The rows are in the model's order already, perhaps without their names.
                 warnings.filterwarnings("ignore", message=".*feature names", category=UserWarning)
-                return np.asarray(getattr(estimator, method)(_named(rows_of(data, svm), svm)))
+                return side_by_side(getattr(estimator, method)(_named(rows_of(data, svm), svm)))
 
         return run
 

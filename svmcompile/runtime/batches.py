@@ -27,6 +27,7 @@ class BatchModel(FrozenModel):
 
     n_scores: int
     n_values: int = 1  # of a regressor
+    n_chances: int = 0  # probabilities, where they are not one for each class
     may_miss: NDArray[np.bool_] | None = None  # features that the model fills in where they are NaN
     text: Text = NO_TEXT  # how text becomes rows, where the model takes text
     categories: Categories = NO_CATEGORIES  # of features that are text
@@ -62,7 +63,8 @@ class BatchModel(FrozenModel):
         if self._classes is None:
             return self._values("predict", data, allow_nan, *([self.n_values] if self.n_values > 1 else []))
         rows = self._rows(data, allow_nan)
-        indices = np.empty(len(rows), dtype=np.int32)
+        each = [len(self._targets)] * bool(self._targets)
+        indices = np.empty((len(rows), *each), dtype=np.int32)
         self._fill("predict", rows, indices)
         return np.asarray(self._classes[indices])
 
@@ -73,9 +75,10 @@ class BatchModel(FrozenModel):
         return scores[:, 0] if self.n_scores == 1 else scores
 
     @given
-    def predict_proba(self, data: Any, allow_nan: bool = False) -> NDArray[np.float64]:
-        """Probabilities of the classes, in the order of the labels."""
-        return self._values("predict_proba", data, allow_nan, len(self.labels or ()))
+    def predict_proba(self, data: Any, allow_nan: bool = False) -> Any:
+        """Probabilities of the classes, in the order of the labels; of several targets a list of such."""
+        found = self._values("predict_proba", data, allow_nan, self.n_chances or len(self.labels or ()))
+        return self.labels.by_target(found) if self.labels else found
 
     @given
     def score_samples(self, data: Any, allow_nan: bool = False) -> NDArray[np.float64]:

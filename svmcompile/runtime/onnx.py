@@ -49,7 +49,8 @@ class Started:
         count = len(rows)
         if count < self.batch:
             rows = np.concatenate([rows, np.zeros((self.batch - count, rows.shape[1]), rows.dtype)])
-        return [part[:count] for part in self.run(rows, [self.outputs[name] for name in wanted])]
+        parts = self.run(rows, [self.outputs[name] for name in wanted])
+        return [_beside(part)[:count] for part in parts]
 
 
 @dataclass(eq=False, repr=False)
@@ -122,9 +123,10 @@ class OnnxModel(FrozenModel):
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     @given
-    def predict_proba(self, rows: Any, allow_nan: bool = False) -> NDArray[np.float64]:
-        """Probabilities of the classes, in the order of the labels."""
-        return self._output(rows, allow_nan, "probabilities")
+    def predict_proba(self, rows: Any, allow_nan: bool = False) -> Any:
+        """Probabilities of the classes, in the order of the labels; of several targets a list of such."""
+        found = self._output(rows, allow_nan, "probabilities")
+        return self.labels.by_target(found) if self.labels else found
 
     @given
     def score_samples(self, rows: Any, allow_nan: bool = False) -> NDArray[np.float64]:
@@ -150,6 +152,12 @@ class OnnxModel(FrozenModel):
         if not allow_nan:
             check_complete(rows, self.feature_names, self.may_miss)
         return rows
+
+
+def _beside(part: Any) -> Any:
+    """An output; of a sequence of tensors, these side by side."""
+    is_sequence = isinstance(part, list) and part and isinstance(part[0], np.ndarray)
+    return np.concatenate(part, axis=1) if is_sequence else part
 
 
 def load_onnx(

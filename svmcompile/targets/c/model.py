@@ -23,7 +23,7 @@ from svmcompile.targets.c.categories import (
     category_lines,
     category_tables,
 )
-from svmcompile.targets.c.interface import ABI_VERSION, MODEL_VERSION, model_struct
+from svmcompile.targets.c.interface import ABI_VERSION, MODEL_VERSION, model_struct, target_lines
 from svmcompile.targets.c.labels import MAX_STRING, label_table
 from svmcompile.targets.c.misra import deviation_record
 from svmcompile.targets.c.node import emitted_tables, fixed_dots, helpers, scratch_bytes, stack_bytes
@@ -58,6 +58,8 @@ def emit(
     check_name(name)
     program = code.program
     parts = read_parts((), code.profile) if parts is None else parts
+    if not results(program, infer_types(program), name)[0].alone:
+        parts -= {"model"}  # which does not tell how many there are
     assert program.number, "lower the program first"
     if (stack := scratch_bytes(program)) > MOST_STACK:
         widest = max(types.width for types in infer_types(program).values())
@@ -145,7 +147,7 @@ def _context(
     labels = label_table(program.labels)
     struct = model_struct(program, types, name, labels) if "model" in parts else None
     bodies_of = extra.functions_with_kernel if asked else functions
-    has_bulk = any(table["bulk"] for table in tables) or any(map(_is_bulk, brought.values()))
+    has_bulk = any(table["bulk"] for table in tables) or any(map(literals.is_bulk, brought.values()))
     by_feature = bool(sparse and sparse.native) and any(node.by_feature for node in nodes)
     return {
         **_names(program, name, profile),
@@ -190,6 +192,7 @@ def _names(program: Program, name: str, profile: str) -> dict[str, Any]:
         "texts": category_lines(program),
         "real": c_real(program.number or "f64"),
         "row_type": row_type(program),
+        "targets": target_lines(program),
         "abi_version": ABI_VERSION,
         "model_version": MODEL_VERSION,
     }
@@ -308,13 +311,17 @@ def _banner(program: Program) -> list[str]:
 
 
 def _constants(program: Program, asked: list[int]) -> dict[str, int]:
-    scores, values = program.output("scores"), program.n_values
+    types, labels = infer_types(program), program.labels
+    width = {output.name: types[output.value].width for output in program.outputs}
+    targets, values = len(labels.targets) if labels else 0, program.n_values
     known = {
         "N_FEATURES": program.n_features,
         "N_VECTORS": len(asked),
         "SELF": -1 if extra.asks_itself(program) else 0,
-        "N_CLASSES": program.n_classes if program.labels else 0,
-        "N_SCORES": infer_types(program)[scores].width if scores else 0,
+        "N_CLASSES": program.n_classes,
+        "N_TARGETS": targets,
+        "N_SCORES": width.get("scores", 0),
+        "N_PROBABILITIES": width.get("probabilities", 0) if targets else 0,
         "N_VALUES": values if values > 1 else 0,
     }
     return {name: value for name, value in known.items() if value} | category_constants(program)
@@ -348,20 +355,16 @@ def _tables(file: CFile, is_host: bool) -> list[dict[str, Any]]:
         table = _held(program, name)
         if not table.size:
             raise EmitError(f"table {name!r} is empty, which C does not allow; optimise the program first")
-        bulk = symbols(f"@{name} bulk", f"{name}_bulk") if _is_bulk(table) else ""
+        bulk = symbols(f"@{name} bulk", f"{name}_bulk") if literals.is_bulk(table) else ""
         tables.append(_table(symbols(f"@{name}", name), table, comments[name], is_host, bulk))
     return tables
-
-
-def _is_bulk(table: NDArray[Any]) -> bool:
-    return table.nbytes > literals.MAX_DECIMAL_BYTES
 
 
 def _table(
     name: str, table: NDArray[Any], comment: str, is_host: bool, bulk_name: str = ""
 ) -> dict[str, Any]:
     """What the template needs of a table."""
-    bulk = _is_bulk(table)
+    bulk = literals.is_bulk(table)
     return {
         "name": name,
         "comment": comment,

@@ -54,8 +54,7 @@ class WasmSource:
 
 def wasm_source(program: Program, name: str) -> WasmSource:
     """The exports of a machine program under short names: `predict` of `int digits_predict(...)`."""
-    types = infer_types(program)
-    scores = program.output("scores")
+    types, scores, chances = infer_types(program), program.output("scores"), program.output("probabilities")
     declarations = [function.declaration for function in public_functions(program, types, name)]
     declarations += [one.sized.declaration for one in text_functions(program, types, name)]
     declarations += [category_functions(name)[1].declaration] if program.categories else []
@@ -65,6 +64,8 @@ def wasm_source(program: Program, name: str) -> WasmSource:
         "n_classes": program.n_classes,
         "n_scores": types[scores].width if scores else 0,
     }
+    if program.labels and program.labels.targets:
+        numbers["n_probabilities"] = types[chances].width if chances else 0
     shorts = [
         declaration.split("(")[0].split()[-1].removeprefix(f"{name}_") for declaration in declarations
     ]
