@@ -28,6 +28,7 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     MaxAbsScaler,
@@ -51,6 +52,20 @@ Files = Mapping[str, "str | bytes"]
 @cache
 def iris() -> tuple[Rows, Rows]:
     return load_iris(return_X_y=True)
+
+
+@cache
+def tagged() -> tuple[Rows, Rows]:
+    """Irises with three tags each."""
+    X, y = iris()
+    return X, np.stack([y > 0, X[:, 0] > 6, X[:, 1] > 3], axis=1).astype(int)
+
+
+@cache
+def named() -> tuple[Rows, Rows]:
+    """Irises with two names each, of classes of their own."""
+    X, y = iris()
+    return X, np.stack([np.array(["a", "b", "c"])[y], np.where(X[:, 1] > 3, "wide", "narrow")], axis=1)
 
 
 @cache
@@ -227,6 +242,10 @@ def exact_cases() -> Iterator[tuple[str, Case]]:
     yield "members", Case(iris, VotingClassifier(members), emissions=SHORT)
     yield "sgd", Case(cancer, scaled(SGDClassifier(random_state=0)), emissions=SHORT)
     yield "rest", Case(iris, OneVsRestClassifier(rbf()), emissions=FLOATS)
+    tags = scaled(OneVsRestClassifier(rbf(probability=True, random_state=0)))
+    yield "rest-tags", Case(tagged, tags, emissions=(PORTABLE, HOST, SOFT, ONNX))
+    yield "rest-linear-tags", Case(tagged, OneVsRestClassifier(LinearSVC()), emissions=WITH_WHOLE)
+    yield "each", Case(named, MultiOutputClassifier(rbf()), emissions=(*SHORT, DEVICE))
     yield "pairs", Case(iris, OneVsOneClassifier(rbf()), emissions=FLOATS)
     sparse = (*FLOATS, HOST | {"tables": "dense"}, PORTABLE | {"tables": "dense"})
     yield "zeros", Case(zeros, rbf(gamma=0.3), emissions=sparse)
