@@ -71,11 +71,10 @@ def _check_types(
     for at, name in enumerate(columns.names):
         kind = schema.field(name).type
         held = kind.value_type if types.is_dictionary(kind) else kind
-        if at in texts and not (
-            types.is_string(held) or types.is_large_string(held) or types.is_null(held)
-        ):
-            raise ReadError(f"{path}: column {name!r} holds {kind}; the model takes text there")
-        if at in texts:
+        if text := texts.get(at):
+            fits = types.is_string(held) or types.is_large_string(held) or types.is_null(held)
+            if text.names and not fits:
+                raise ReadError(f"{path}: column {name!r} holds {kind}; the model takes text there")
             continue
         if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
             hint = "" if label else f"; if it holds the labels, add --label {name}"
