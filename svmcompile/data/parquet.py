@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +38,13 @@ def parquet_parts(path: Path, wanted: table.Wanted, chunk_rows: int) -> Iterator
         single = all(schema.field(name).type == arrow.float32() for name in columns.names)
         kept = [names[column] for column in columns.kept.values()]
         read = list(dict.fromkeys([*columns.names, *([] if label is None else [label]), *kept]))
-        step = table.rows_per_chunk(chunk_rows, len(names))
+        step, done = table.rows_per_chunk(chunk_rows, len(names)), 0
         for batch in file.iter_batches(batch_size=step, columns=read):
-            X = _matrix(path, batch, columns, np.float32 if single else np.float64, texts)
+            X = _matrix(batch, columns, np.float32 if single else np.float64, texts)
+            for at, text in texts.items():
+                values = batch.column(columns.names[at]).to_pylist()
+                X[:, at] = column_codes(text, values, columns.names, done, f"{path}: ")
+            done += len(X)
             carried = {name: batch.column(names[column]) for name, column in columns.kept.items()}
             labels = None if label is None else _labels(path, batch, label)
             yield table.Part(X, labels, columns.names, carried)
@@ -88,19 +92,14 @@ def _check_types(
 
 
 def _matrix(
-    path: Path,
-    batch: Any,
-    columns: table.Columns,
-    dtype: type[np.floating[Any]],
-    texts: Mapping[int, TextColumn],
+    batch: Any, columns: table.Columns, dtype: type[np.floating[Any]], texts: Container[int]
 ) -> NDArray[np.floating[Any]]:
-    """The features side by side; a null becomes NaN, a text its code."""
+    """The features side by side; a null becomes NaN. Those that are text are left out."""
     matrix = np.empty((batch.num_rows, len(columns.names)), dtype)
     for at, name in enumerate(columns.names):
-        column = batch.column(name)
         if at in texts:
-            matrix[:, at] = column_codes(texts[at], column.to_pylist(), columns.names, 0, f"{path}: ")
             continue
+        column = batch.column(name)
         if column.null_count or column.type == "bool":
             column = column.cast("float64", safe=False)
         matrix[:, at] = column.to_numpy(zero_copy_only=False)

@@ -115,7 +115,7 @@ REFUSED: tuple[Rule, ...] = (
     {"input": ("u8", "i16"), "precision": FLOATS},
     {"precision": FIXED, "target": ("onnx", "wasm", "blob")},
     {"precision": FIXED, "tables": ("dense", "sparse", "f16")},
-    {"precision": FIXED, "steps": ("nystroem", "text")},
+    {"precision": FIXED, "steps": ("nystroem",)},
     {"steps": ("text",), "input": ("u8", "i16")},
     {"steps": ("text",), "target": ("blob",)},
     {"precision": FIXED, "method": ("anytime", "certified")},
