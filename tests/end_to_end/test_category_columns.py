@@ -182,3 +182,31 @@ def test_a_package_takes_frames(tmp_path):
     package = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(package)
     assert (package.predict(rows) == model.predict(rows)).all()
+
+
+@pytest.mark.compile
+def test_compiled_estimators_are_cross_validated_on_frames():
+    from sklearn.model_selection import cross_val_score
+
+    rows = rows_of_files(200, missing=0.1)
+    scores = [
+        cross_val_score(one, rows, labels(rows), cv=2)
+        for one in (
+            make_pipeline(ENCODERS["flags"], SVC()),
+            sc.Compiled(make_pipeline(ENCODERS["flags"], SVC())),
+        )
+    ]
+    np.testing.assert_array_equal(*scores)
+
+
+@pytest.mark.compile
+def test_other_methods_and_pickles_take_frames():
+    import pickle
+
+    rows, model = rows_of_files(300, 2, missing=0.2, unknown=0.2), fitted()
+    for method in ("linear", "reduced-set"):
+        program = sc.compile(model, method=method, X=rows, y=model.predict(rows))
+        assert (program.predict(rows) == model.predict(rows)).mean() > 0.8
+        assert program.categories == sc.compile(model).categories
+    revived = pickle.loads(pickle.dumps(sc.build(model, profile="portable")))
+    assert (revived.predict(rows) == model.predict(rows)).all()
