@@ -17,7 +17,14 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import MinMaxScaler, Normalizer, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import (
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    StandardScaler,
+)
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, OneClassSVM
 
 import svmcompile as sc
@@ -71,7 +78,17 @@ STEPS: dict[str, tuple[Any, ...]] = {
     "union": (make_union(StandardScaler(), PCA(2)),),
     "nystroem": (StandardScaler(), Nystroem(n_components=12, random_state=0)),
     "sampler": (StandardScaler(), RBFSampler(n_components=12, random_state=0)),
+    "text": (
+        ColumnTransformer(
+            [
+                ("flags", OneHotEncoder(handle_unknown="ignore"), [4]),
+                ("code", OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), [5]),
+                ("numbers", StandardScaler(), [0, 1, 2, 3]),
+            ]
+        ),
+    ),
 }
+CATEGORIES = np.array(["", '*/ "\\', "??/ é\n"], dtype=object)
 LABELS: dict[str, Any] = {
     "int": np.array([0, 1, 2]),
     "large": np.array([-(1 << 40), 7, 1 << 50]),
@@ -112,6 +129,8 @@ REFUSED: tuple[Rule, ...] = (
     {"precision": FIXED, "target": ("onnx", "wasm", "blob")},
     {"precision": FIXED, "tables": ("dense", "sparse", "f16")},
     {"precision": FIXED, "steps": ("nystroem",)},
+    {"steps": ("text",), "input": ("u8", "i16")},
+    {"steps": ("text",), "target": ("blob",)},
     {"precision": FIXED, "method": ("anytime", "certified")},
     {"tables": ("f16",), "precision": ("f64",)},
     {"tables": ("f16",), "profile": ("portable", "device")},
@@ -156,12 +175,16 @@ def fitted(estimator: str, steps: str, kind: str, labels: str) -> tuple[Any, Any
     score = size[:, 0] + size[:, 1] * size[:, 2] - 0.5 * size[:, 3] ** 2 + 0.5
     places = np.digitize(score, (-0.6, 0.6)) if estimator in THREE else (score > 0).astype(int)
     y = score if estimator == "svr" else LABELS[labels][places]
+    one, given = clone(ESTIMATORS[estimator]), X
     if estimator in SEVERAL:
         y = np.stack([size[:, 4] > -0.5, score > 0.3, np.digitize(score, (-0.6, 0.6))], axis=1).astype(int)
         y = y.clip(max=1) if estimator == "many" else LABELS[labels][y]
-    one = clone(ESTIMATORS[estimator])
+    if steps == "text":
+        X[:, 4:] = np.rint(np.abs(X[:, 4:])) % len(CATEGORIES)
+        given = X.astype(object)
+        given[:, 4:] = CATEGORIES[X[:, 4:].astype(int)]
     model = make_pipeline(*map(clone, STEPS[steps]), one) if STEPS[steps] else one
-    return (model.fit(X, y) if is_classifier(one) or estimator == "svr" else model.fit(X, places)), X, y
+    return model.fit(given, y if is_classifier(one) or estimator == "svr" else places), X, y
 
 
 @cache

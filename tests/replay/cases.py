@@ -34,12 +34,14 @@ from sklearn.preprocessing import (
     MaxAbsScaler,
     MinMaxScaler,
     Normalizer,
+    OneHotEncoder,
     PolynomialFeatures,
     PowerTransformer,
     QuantileTransformer,
     RobustScaler,
     SplineTransformer,
     StandardScaler,
+    TargetEncoder,
 )
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, OneClassSVM
 
@@ -139,6 +141,18 @@ def gaps() -> tuple[Rows, Rows]:
     X, y = iris()
     missing = np.random.default_rng(4).random(X.shape) < 0.1
     return np.where(missing, np.nan, X), y
+
+
+@cache
+def goods() -> tuple[Rows, Rows]:
+    """Two columns of text, one with gaps, and two of numbers; three classes."""
+    generator = np.random.default_rng(8)
+    X = np.empty((150, 4), dtype=object)
+    X[:, 0] = generator.choice(["red", 'q"uote', "*/ é", "??/"], 150)
+    X[:, 1] = generator.choice(["s", "m", None], 150)
+    X[:, 2:] = generator.normal(size=(150, 2))
+    y = np.digitize(X[:, 2].astype(float) + (X[:, 0] == "red") - (X[:, 1] == "s"), [-0.5, 0.5])
+    return X, y
 
 
 @cache
@@ -264,6 +278,28 @@ def text_cases() -> Iterator[tuple[str, Case]]:
     yield "text-characters", Case(texts, make_pipeline(characters, rbf()), emissions=SHORT)
     hashed = HashingVectorizer(n_features=64, analyzer="char", ngram_range=(1, 3))
     yield "text-hashed", Case(texts, make_pipeline(hashed, LinearSVC()), emissions=SHORT)
+
+
+def category_cases() -> Iterator[tuple[str, Case]]:
+    """Columns of text: flags, numbers, mean targets, and what fills in."""
+    numbers = ("numbers", StandardScaler(), [2, 3])
+    gone = SimpleImputer(missing_values=None, strategy="most_frequent", add_indicator=True)
+    columns: dict[str, list[Any]] = {
+        "flags": [("flags", OneHotEncoder(handle_unknown="ignore"), [0, 1]), numbers],
+        "rare": [
+            ("rare", OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=2), [0]),
+            numbers,
+        ],
+        "targets": [("targets", TargetEncoder(random_state=0), [0]), numbers],
+        "filled": [("filled", make_pipeline(gone, OneHotEncoder()), [1]), numbers],
+    }
+    for name, one in columns.items():
+        machine = LinearSVC() if name == "filled" else rbf()
+        emissions = {"flags": (*FLOATS, Q15), "filled": (*SHORT, DEVICE, SQL)}.get(name, SHORT)
+        yield (
+            f"categories-{name}",
+            Case(goods, scaled(machine, ColumnTransformer(one)), emissions=emissions),
+        )
 
 
 def head_cases() -> Iterator[tuple[str, Case]]:
@@ -411,7 +447,9 @@ def method_cases() -> Iterator[tuple[str, Case]]:
 
 
 CASES: dict[str, Case] = dict(
-    case for group in (exact_cases, text_cases, head_cases, feature_cases, method_cases) for case in group()
+    case
+    for group in (exact_cases, text_cases, category_cases, head_cases, feature_cases, method_cases)
+    for case in group()
 )
 
 
