@@ -299,6 +299,6 @@ def check_certificate(
     number, original = checked_precision(precision), None
     if model is not None:
         original = open_model(model, trust_pickle=trust_pickle, n_features=program.n_features).exact()
-    rows = np.asarray(as_rows(X, program.n_features, program.input.feature_names))
+    rows = np.asarray(as_rows(X, program.n_features, program.feature_names, program.categories))
     with steps("certificates", len(rows)) as advance:
         return check_rows(program, rows, number, original, every_leaf, advance)

@@ -19,7 +19,7 @@ from svmcompile.data import PredictionWriter, iter_data
 from svmcompile.errors import OptionError, ToolchainError
 from svmcompile.extras import install
 from svmcompile.flow.evaluation import find_program, read_c
-from svmcompile.flow.scoring import Scored, Scoring, score, score_names
+from svmcompile.flow.scoring import Scored, Scoring, chance_names, score, score_names
 from svmcompile.ir.interpret import features_filled_in
 from svmcompile.ir.program import Labels
 from svmcompile.progress import steps
@@ -124,12 +124,11 @@ def predict_partitions(
     may_miss = features_filled_in(program)
     tasks = [Shipped(file.resolve(), read, model, may_miss, wanted) for file in files]
     kind: Literal["label", "value"] = "value" if program.labels is None else "label"
-    classes = program.labels.values if program.labels else ()
     done = unscored = 0
     with (
         connected(where),
         steps("scoring", len(files)) as advance,
-        PredictionWriter(output, kind, score_names(program), classes) as sink,
+        PredictionWriter(output, kind, score_names(program), chance_names(program)) as sink,
     ):
         for parts in Parallel(return_as="generator")(delayed(score_file)(task) for task in tasks):
             for part in parts:

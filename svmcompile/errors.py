@@ -27,6 +27,10 @@ class MissingValueError(OptionError, ValueError):
     """A row holds NaN or an infinity; a `ValueError`, as scikit-learn raises."""
 
 
+class UnknownCategoryError(OptionError, ValueError):
+    """A row holds text that its column cannot; a `ValueError`, as scikit-learn raises."""
+
+
 class CheckError(SvmCompileError):
     """A program is not well formed."""
 

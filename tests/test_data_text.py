@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -258,3 +259,13 @@ def test_libsvm_row_too_wide_is_refused_before_it_is_made(tmp_path: Path) -> Non
     path = text_file(tmp_path, "a.libsvm", "1 1:0.5 3:2\n-1 303387340:1\n")
     with pytest.raises(ReadError, match=r"would take 2\.4 GB"):
         next(iter(iter_data(path)))
+
+
+def test_texts_count_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small texts take far more than their characters; those that are one object count once."""
+    monkeypatch.setattr("svmcompile.data.table.FREE_BYTES", 1 << 20)
+    path = tmp_path / "texts.csv.gz"
+    path.write_bytes(gzip.compress(b"text\n" + b"".join(b"%d\n" % row for row in range(100_000))))
+    monkeypatch.setattr("svmcompile.data.table.GROWTH", 1)
+    with pytest.raises(ReadError, match="far more than its size on disk allows"):
+        read_data(path, takes_text=True)

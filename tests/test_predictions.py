@@ -55,6 +55,18 @@ def test_csv_predictions_are_shortest(tmp_path: Path) -> None:
     assert (tmp_path / "a.csv").read_bytes() == b"value,score_0\n0.1,0.1\n2.0,1e-05\n"
 
 
+@pytest.mark.parametrize("suffix", [".csv.gz", ".npz"])
+def test_equal_predictions_are_equal_files(
+    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the time, and the name of the file."""
+    for name, now in (("a", 1e9), ("b", 1.1e9)):
+        monkeypatch.setattr("time.time", lambda now=now: now)
+        with PredictionWriter(tmp_path / f"{name}{suffix}") as writer:
+            writer.write(np.arange(9))
+    assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".npy", ".npz", ".parquet"])
 def test_a_failed_prediction_leaves_the_old_file(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"out{suffix}"

@@ -189,7 +189,7 @@ class Builder:
         known = {key: value for key, value in facts.items() if value is not None}
         origin["details"] = {**known, **origin.get("details", {})}
         return Program(
-            input=Input(svm.n_features, "x", svm.feature_names, text=svm.text),
+            input=Input(svm.n_features, "x", svm.feature_names, text=svm.text, categories=svm.categories),
             body=tuple(self.body),
             outputs=tuple(outputs),
             tables=self.tables,

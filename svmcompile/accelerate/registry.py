@@ -192,10 +192,10 @@ def _names(able: Callable[[Method], Any]) -> str:
 
 def _restrict(svm: SVM, name: str, chosen: Method) -> SVM:
     """The SVM as far as a method takes it; probabilities may be left out, never labels or scores."""
-    if svm.n_values > 1 and name != "exact":
+    if svm.several and name != "exact":
         raise UnsupportedError(
-            f"method {name!r} is for one value, and {svm.source.kind} gives {svm.n_values}; use method "
-            "exact, or train a regressor for each"
+            f"method {name!r} is for one label or value, and {svm.source.kind} gives {svm.several}; "
+            "use method exact, or compile an estimator for each"
         )
     if svm.parts and not (chosen.takes_parts or (chosen.takes_alike and svm.parts_are_alike)):
         more = ", or train all of them with one kernel, gamma a number" if chosen.takes_alike else ""

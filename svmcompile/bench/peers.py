@@ -126,15 +126,10 @@ class Subject:
         return self.program.labels is None
 
     def frame(self) -> Any | None:
-        """The rows as a frame, where the estimator learnt the names of its columns from one."""
-        names = getattr(self.estimator, "feature_names_in_", None)
-        if names is None:
-            return None
-        try:
-            from pandas import DataFrame
-        except ImportError:
-            return None
-        return DataFrame(self.rows, columns=list(names))
+        """The rows as a frame, where the estimator learnt names of columns from one; or as text."""
+        names = list(getattr(self.estimator, "feature_names_in_", ()))
+        found = self.program.categories.frame(self.rows, names)
+        return None if found is self.rows else found
 
     def original(self) -> SVM:
         """The SVM, or a reason."""

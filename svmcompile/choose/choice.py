@@ -149,8 +149,8 @@ def _check_model(name: str, svm: SVM, wishes: Wishes) -> None:
 
 def _check_numbers(model: Opened, rows: Rows) -> None:
     """An error that names the first row that the original cannot score."""
-    if (count := model.trained().n_values) > 1:
-        raise OptionError(f"{model.name}: gives {count} values, which only method exact takes")
+    if several := model.trained().several:
+        raise OptionError(f"{model.name}: gives {several} per row, which only method exact does")
     for data, name in ((rows.data, rows.name), (rows.report, rows.report_name)):
         if data is None or np.isfinite(data.X).all():
             continue

@@ -103,6 +103,10 @@ def _subject(
     options: BenchOptions, stem: str, program: Program, work: Path
 ) -> tuple[Subject, str, NDArray[Any]]:
     """The subject, who says what the right answers are, and the answers."""
+    if program.several:
+        raise OptionError(
+            f"bench times one answer per row, and the model gives {program.several}; time its C"
+        )
     number = api.checked_precision(str(read_report(options.folder, stem).get("precision")))
     rows, given = _rows(options, program, number)
     name: str = "the interpreter"

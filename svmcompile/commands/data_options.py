@@ -54,6 +54,7 @@ def reading(options: DataOptions, model: Any = None) -> dict[str, Any]:
         return found | {"takes_text": True, "text": options.text}
     if model is not None:
         found |= {"n_features": model.n_features, "feature_names": model.feature_names}
+        found |= {"categories": model.categories} if model.categories else {}
         source = model.origin.source if hasattr(model, "origin") else model.source.kind
         if given is None and source.startswith(LIBRARIES):
             found["base"] = int("zero-based" not in source)  # as the library itself reads such files

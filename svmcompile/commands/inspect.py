@@ -12,7 +12,7 @@ from svmcompile import api
 from svmcompile.commands.options import InspectOptions
 from svmcompile.flow.evaluation import find_program
 from svmcompile.flow.seal import check_seal, read_key, read_report
-from svmcompile.ir.program import Program
+from svmcompile.ir.program import Labels, Program
 from svmcompile.model.svm import SVM
 
 REPORTED = (
@@ -58,13 +58,20 @@ def program_facts(program: Program) -> dict[str, Any]:
         "options": dict(origin.options),
         "claim": origin.claim.value,
         "features": program.n_features,
+        **({"categories": program.categories.facts(program.feature_names)} if program.categories else {}),
         "classes": list(program.labels.values) if program.labels else [],
+        **_targets(program.labels),
         "outputs": [output.name for output in program.outputs],
         "support_vectors": origin.n_support_vectors,
         "cost": program.cost().as_dict(),
         "passes": [asdict(saving) for saving in origin.savings],
         "notes": list(origin.notes),
     }
+
+
+def _targets(labels: Labels | None) -> dict[str, Any]:
+    """The classes of each target, where a row gets several labels."""
+    return {"targets": [one.tolist() for one in labels.of_targets()]} if labels and labels.targets else {}
 
 
 def _svm_facts(svm: SVM) -> dict[str, Any]:
@@ -78,7 +85,9 @@ def _svm_facts(svm: SVM) -> dict[str, Any]:
         "machines": len(svm.parts) or 1,
         "features": svm.n_features,
         "feature_names": list(svm.feature_names),
+        **({"categories": svm.categories.facts(svm.feature_names)} if svm.categories else {}),
         "classes": list(svm.labels.values) if svm.labels else [],
+        **_targets(svm.labels),
         "support_vectors": svm.n_vectors,
         "vectors_per_class": list(svm.counts),
         "zeros_in_vectors": zeros,

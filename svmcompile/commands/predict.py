@@ -20,7 +20,7 @@ from svmcompile.data import PredictionWriter, common_base, count_rows, iter_data
 from svmcompile.errors import OptionError, SvmCompileError
 from svmcompile.files.atomic import check_output
 from svmcompile.flow.evaluation import find_program
-from svmcompile.flow.scoring import Scoring, score, score_names
+from svmcompile.flow.scoring import Scoring, chance_names, score, score_names
 from svmcompile.flow.seal import read_key
 from svmcompile.ir.program import Program
 from svmcompile.progress import steps
@@ -75,14 +75,11 @@ def _score_files(
     read: dict[str, Any],
 ) -> dict[str, int]:
     model = api.load(options.folder, stem, options.target, options.jobs)
-    if program.n_values > 1:
-        raise OptionError(f"{options.folder}: gives several values per row; load it in Python to predict")
     kind: Literal["label", "value"] = "value" if program.labels is None else "label"
-    classes = program.labels.values if program.labels else ()
     done = unscored = 0
     with (
         steps(f"scoring {options.data.name}", _rows_of(files)) as advance,
-        PredictionWriter(options.output, kind, score_names(program), classes) as sink,
+        PredictionWriter(options.output, kind, score_names(program), chance_names(program)) as sink,
     ):
         for file in files:
             first = 1

@@ -30,7 +30,7 @@ def verify(report: Report, options: given.VerifyOptions) -> None:
     title = f"{report['name']} against {report['reference']}, {report['rows']:,} rows"
     last = "is the\nprogram" if approximate else "claim"
     table = narrow(titled(escape(f"{title}, claim {report['claim']}"), "form", *right, last, right=right))
-    lines: dict[str, list[str]] = {"accuracy": [], "worst error of probabilities": []}
+    lines: dict[str, list[str]] = {"accuracy": [], "worst error of probabilities": [], "targets": []}
     for one in report["comparisons"]:
         form = f"{one['backend']} {one['precision']}"
         counts = [str(one[key]) for key in ("labels_differing", "rows_within_rounding")]
@@ -42,6 +42,8 @@ def verify(report: Report, options: given.VerifyOptions) -> None:
             lines["accuracy"].append(f"{form} {one['accuracy']:.2%}")
         if one["max_probability_error"] is not None:
             lines["worst error of probabilities"].append(f"{form} {figure(one['max_probability_error'])}")
+        each = one["agreement_by_target"]
+        lines["targets"] += [f"{form} {at}: {share:.2%}" for at, share in enumerate(each) if share < 1]
     console.print(table)
     for what, figures in lines.items():
         if figures:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from svmcompile.data import table
+from svmcompile.data.categories import UNKNOWN, TextColumn
 from svmcompile.data.csv_layout import MISSING, Layout
 
 BLOCK_BYTES = 1 << 22
@@ -31,7 +32,7 @@ def arrow_parts(path: Path, layout: Layout, wanted: table.Wanted, step: int) -> 
     with table.open_bytes(path) as stream, _faults(arrow):
         for batch in _batches(module, stream, layout, wanted):
             for at in range(0, batch.num_rows, step):
-                yield _part(batch.slice(at, step), layout)
+                yield _part(batch.slice(at, step), layout, wanted)
 
 
 def _import() -> tuple[Any, Any]:
@@ -54,9 +55,11 @@ def _faults(arrow: Any) -> Iterator[None]:
 def _batches(module: Any, stream: Any, layout: Layout, wanted: table.Wanted) -> Any:
     """Batches of columns that are called by their positions."""
     columns = layout.columns
+    coded = {columns.features[at] for at in wanted.categories.by_feature}
     text = {*columns.kept.values(), *(() if columns.label is None else (columns.label,))}
+    doubled = text & set(columns.features) - coded
     types = {str(column): "float64" for column in columns.features}
-    doubled = text & set(columns.features)
+    text |= coded
     if doubled:
         raise NotRead  # a feature that is kept is wanted as text and as a number
     types |= {str(column): "string" for column in text}
@@ -82,14 +85,18 @@ def _batches(module: Any, stream: Any, layout: Layout, wanted: table.Wanted) -> 
     )
 
 
-def _part(batch: Any, layout: Layout) -> table.Part:
+def _part(batch: Any, layout: Layout, wanted: table.Wanted) -> table.Part:
     import pyarrow.compute as compute
 
     columns = layout.columns
-    matrix = np.empty((batch.num_rows, len(columns.features)))
+    matrix, texts_of = np.empty((batch.num_rows, len(columns.features))), wanted.categories.by_feature
     for at, column in enumerate(columns.features):
-        matrix[:, at] = batch.column(str(column)).to_numpy(zero_copy_only=False)
-    for column in (*columns.kept.values(), *(() if columns.label is None else (columns.label,))):
+        found = batch.column(str(column))
+        matrix[:, at] = (
+            text_codes(found, texts_of[at]) if at in texts_of else found.to_numpy(zero_copy_only=False)
+        )
+    coded = [columns.features[at] for at in texts_of]
+    for column in (*columns.kept.values(), *coded, *(() if columns.label is None else (columns.label,))):
         texts = batch.column(str(column))
         if not layout.quoted and compute.any(compute.match_substring(texts, '"')).as_py():
             raise NotRead  # quotes after all
@@ -100,3 +107,15 @@ def _part(batch: Any, layout: Layout) -> table.Part:
             raise NotRead  # the careful parser says where
     kept = {name: batch.column(str(column)) for name, column in columns.kept.items()}
     return table.Part(matrix, labels, columns.names, kept)
+
+
+def text_codes(texts: Any, column: TextColumn) -> Any:
+    """The codes of a column of texts; one that must be told as an error ends in `NotRead`."""
+    told = texts if hasattr(texts, "indices") else texts.dictionary_encode()
+    codes = np.array(
+        [column.field_code(one) for one in told.dictionary.to_pylist()] + [column.field_code(None)]
+    )
+    found = codes[told.indices.fill_null(len(codes) - 1).to_numpy(zero_copy_only=False)]
+    if column.strict and (found == UNKNOWN).any():
+        raise NotRead  # the careful parser says where
+    return found

@@ -42,7 +42,7 @@ def find_layout(path: Path, wanted: table.Wanted) -> Layout:
     line, first = next(rows, (0, []))
     if not first:
         raise ReadError(f"{path}: holds no rows")
-    header = has_header(first, wanted.label, separator != ",")
+    header = bool(wanted.categories) or has_header(first, wanted.label, separator != ",")
     names = tuple(name.strip() for name in first) if header else ()
     rest = lines.split("\n", line)[-1] if header else lines
     decimal = wanted.decimal or _decimal(rest, separator)
@@ -63,7 +63,7 @@ def rows_of(stream: Iterator[str], separator: str) -> Iterator[Row]:
     """Line number and fields of every line that is not blank."""
     reader = csv.reader(stream, strict=True, delimiter=separator)
     for fields in reader:
-        if len(fields) > 1 or any(field.strip() for field in fields):
+        if len(fields) > 1 or (fields and fields[0].strip()):
             yield reader.line_num, fields
 
 

@@ -19,6 +19,7 @@ from typing import NoReturn
 import numpy as np
 
 from svmcompile.data import table
+from svmcompile.data.categories import UNKNOWN
 from svmcompile.data.csv_arrow import NotRead, arrow_parts
 from svmcompile.data.csv_layout import MISSING, Layout, Row, find_layout, is_number, open_text, rows_of
 from svmcompile.errors import ReadError
@@ -45,15 +46,16 @@ def _careful_parts(
     """The rows after the first `done`, field by field."""
     with open_text(path) as stream:
         rows = islice(rows_of(stream, layout.separator), done + bool(layout.names), None)
-        while part := _Chunk(path, layout, wanted.missing).parse(islice(rows, step)):
+        while part := _Chunk(path, layout, wanted).parse(islice(rows, step)):
             yield part
 
 
 class _Chunk:
     """Turns lines of fields into numbers and labels."""
 
-    def __init__(self, path: Path, layout: Layout, missing: bool) -> None:
-        self.path, self.layout, self.missing = path, layout, missing
+    def __init__(self, path: Path, layout: Layout, wanted: table.Wanted) -> None:
+        self.path, self.layout, self.missing = path, layout, wanted.missing
+        self.texts = wanted.categories.by_feature
         self.columns = layout.columns
         self.numbers = array("d")
         self.labels: list[str] = []
@@ -74,7 +76,7 @@ class _Chunk:
         return table.Part(matrix, labels, self.columns.names, self.kept)
 
     def _add(self, line: int, fields: list[str]) -> None:
-        features = [self._plain(fields[column]) for column in self.columns.features]
+        features = [self._plain(line, at, fields) for at in range(len(self.columns.features))]
         text = "".join(features)
         if "_" in text or not text.isascii():
             self._blame(line, fields)
@@ -88,10 +90,18 @@ class _Chunk:
         for name, column in self.columns.kept.items():
             self.kept[name].append(fields[column])
 
-    def _plain(self, field: str) -> str:
-        """The field as Python reads numbers."""
+    def _plain(self, line: int, at: int, fields: list[str]) -> str:
+        """A field as Python reads numbers; the code of a text."""
+        field = fields[self.columns.features[at]]
+        if text := self.texts.get(at):
+            code = text.field_code(field)
+            if text.strict and code == UNKNOWN:
+                raise text.unknown(field, f"{self.path}:{line}", self.columns.names)
+            return str(code)
         if self.missing and field.strip() in MISSING:
             return "nan"
+        if field.lower() in table.BOOLEANS:
+            return str(int(table.BOOLEANS[field.lower()]))
         return field.translate(DECIMAL_COMMA) if self.layout.decimal == "," else field
 
     def _label(self, line: int, label: str) -> str:
@@ -102,9 +112,8 @@ class _Chunk:
 
     def _blame(self, line: int, fields: list[str]) -> NoReturn:
         """Raise for the first field that is not a number."""
-        column = next(
-            column for column in self.columns.features if not is_number(self._plain(fields[column]))
-        )
+        places = enumerate(self.columns.features)
+        column = next(one for at, one in places if not is_number(self._plain(line, at, fields)))
         field = fields[column]
         problem = f"{field[:40]!r} is not a number" if field.strip() else "the field is empty"
         raise ReadError(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.data import table
+from svmcompile.data.categories import TextColumn, column_codes
 from svmcompile.errors import ReadError, ToolchainError
 from svmcompile.extras import install
 
@@ -26,22 +28,34 @@ def count_parquet(path: Path) -> int:
 
 def parquet_parts(path: Path, wanted: table.Wanted, chunk_rows: int) -> Iterator[table.Part]:
     """The file, a batch of rows at a time."""
-    arrow, parquet = import_arrow(path)
-    with table.reading(path, arrow.ArrowException, ValueError), parquet.ParquetFile(path) as file:
+    with opened(path, wanted) as (arrow, file):
         schema = file.schema_arrow
         names = _names(path, schema.names)
         columns = table.choose_columns(path, len(names), names, wanted)
         label = None if columns.label is None else names[columns.label]
-        _check_types(path, schema, columns, label)
+        texts = wanted.categories.by_feature
+        _check_types(path, schema, columns, label, texts)
         single = all(schema.field(name).type == arrow.float32() for name in columns.names)
         kept = [names[column] for column in columns.kept.values()]
         read = list(dict.fromkeys([*columns.names, *([] if label is None else [label]), *kept]))
         step = table.rows_per_chunk(chunk_rows, len(names))
         for batch in file.iter_batches(batch_size=step, columns=read):
-            X = _matrix(batch, columns, np.float32 if single else np.float64)
+            X = _matrix(path, batch, columns, np.float32 if single else np.float64, texts)
             carried = {name: batch.column(names[column]) for name, column in columns.kept.items()}
             labels = None if label is None else _labels(path, batch, label)
             yield table.Part(X, labels, columns.names, carried)
+
+
+@contextmanager
+def opened(path: Path, wanted: table.Wanted) -> Iterator[tuple[Any, Any]]:
+    """pyarrow, and the file; text that repeats stands once in memory, as it does in the file."""
+    arrow, parquet = import_arrow(path)
+    with table.reading(path, arrow.ArrowException, ValueError):
+        repeated = [name for name in parquet.read_schema(path).names if name not in wanted.keep]
+        with parquet.ParquetFile(path, read_dictionary=repeated) as file:
+            groups = map(file.metadata.row_group, range(file.num_row_groups))
+            table.check_growth(path, sum(group.total_byte_size for group in groups))
+            yield arrow, file
 
 
 def import_arrow(path: Path) -> tuple[Any, Any]:
@@ -61,11 +75,18 @@ def _names(path: Path, stored: list[str]) -> tuple[str, ...]:
     return names
 
 
-def _check_types(path: Path, schema: Any, columns: table.Columns, label: str | None) -> None:
+def _check_types(
+    path: Path, schema: Any, columns: table.Columns, label: str | None, texts: Mapping[int, TextColumn]
+) -> None:
     from pyarrow import types
 
-    for name in columns.names:
+    for at, name in enumerate(columns.names):
         kind = schema.field(name).type
+        kind = kind.value_type if types.is_dictionary(kind) else kind
+        if at in texts:
+            if not (types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind)):
+                raise ReadError(f"{path}: column {name!r} holds {kind}; the model takes text there")
+            continue
         if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
             hint = "" if label else f"; if it holds the labels, add --label {name}"
             raise ReadError(f"{path}: column {name!r} holds {kind}; rows must be numbers{hint}")
@@ -77,26 +98,42 @@ def _check_types(path: Path, schema: Any, columns: table.Columns, label: str | N
             raise ReadError(f"{path}: label column {label!r} holds {kind}; labels must be numbers or text")
 
 
-def _matrix(batch: Any, columns: table.Columns, dtype: type[np.floating[Any]]) -> NDArray[np.floating[Any]]:
-    """The features side by side; a null becomes NaN."""
+def _matrix(
+    path: Path,
+    batch: Any,
+    columns: table.Columns,
+    dtype: type[np.floating[Any]],
+    texts: Mapping[int, TextColumn],
+) -> NDArray[np.floating[Any]]:
+    """The features side by side; a null becomes NaN, a text its code."""
     matrix = np.empty((batch.num_rows, len(columns.names)), dtype)
     for at, name in enumerate(columns.names):
         column = batch.column(name)
+        if at in texts:
+            matrix[:, at] = column_codes(texts[at], values_of(column), columns.names, 0, f"{path}: ")
+            continue
         if column.null_count or column.type == "bool":
             column = column.cast("float64", safe=False)
         matrix[:, at] = column.to_numpy(zero_copy_only=False)
     return matrix
 
 
+def values_of(column: Any) -> list[Any]:
+    """A column of a batch; equal texts of a dictionary are one object."""
+    if not hasattr(column, "dictionary"):
+        return list(column.to_pylist())
+    known = column.dictionary.to_pylist()
+    return [None if at is None else known[at] for at in column.indices.to_pylist()]
+
+
 def _labels(path: Path, batch: Any, label: str) -> NDArray[Any]:
     column = batch.column(label)
     if column.null_count:
         raise ReadError(f"{path}: label column {label!r} holds nulls; every row needs a label")
-    if hasattr(column, "dictionary_decode"):
-        column = column.dictionary_decode()
-    values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    coded = hasattr(column, "dictionary")
+    values: Any = (column.dictionary if coded else column).to_numpy(zero_copy_only=False)
     if values.dtype == object:
-        return np.array(
-            [table.check_label_length(str(path), text) for text in values.tolist()], dtype=np.str_
-        )
-    return np.array(values)  # to_numpy gives a read-only view where it can
+        texts = [table.check_label_length(str(path), text) for text in values.tolist()]
+        values = np.array(texts, dtype=np.str_)
+    places = column.indices.to_numpy() if coded else slice(None)
+    return np.array(values[places])  # to_numpy gives a read-only view where it can

@@ -57,7 +57,7 @@ class PredictionWriter:
         self, values: ArrayLike, scores: ArrayLike | None = None, *, probabilities: ArrayLike | None = None,
         kept: Mapping[str, Any] | None = None, unscored: NDArray[np.bool_] | None = None,
     ) -> None:  # fmt: skip
-        """Append a chunk: values [n]; scores [n] or [n, k]; probabilities [n, classes]; kept columns [n].
+        """Append a chunk: values and scores [n] or [n, k]; probabilities [n, classes]; kept columns [n].
 
         All chunks have the same columns. Rows that are `unscored` get no value.
         """
@@ -128,11 +128,11 @@ class PredictionWriter:
 
 
 def plain_values(path: Path, values: ArrayLike) -> NDArray[Any]:
-    """One dimension of bool, int, float or str."""
+    """Bool, int, float or str, of one dimension or a column for each label or value of a row."""
     array = np.asarray(values)
     if array.dtype == object:
         array = np.array(array.tolist())
-    if array.ndim != 1 or array.dtype.kind not in "biufU":
+    if array.ndim not in (1, 2) or array.dtype.kind not in "biufU":
         raise EmitError(f"{path}: predictions of type {array.dtype}, shape {array.shape} cannot be written")
     return array.astype(np.int64) if array.dtype.kind == "i" else array
 

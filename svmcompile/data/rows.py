@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.data.categories import NO_CATEGORIES, Categories, column_codes
 from svmcompile.data.sparse import is_sparse, stays_sparse
 from svmcompile.errors import MissingValueError, OptionError
 
@@ -20,11 +21,18 @@ FEW = 64
 SHOWN = 10  # names listed in a message
 
 
-def as_rows(data: Any, n_features: int, feature_names: tuple[str, ...] = ()) -> NDArray[np.floating[Any]]:
-    """A float matrix [rows, n_features]; the input is never changed.
+def as_rows(
+    data: Any,
+    n_features: int,
+    feature_names: tuple[str, ...] = (),
+    categories: Categories = NO_CATEGORIES,
+) -> NDArray[np.floating[Any]]:
+    """A float matrix [rows, n_features]; the input is never changed. Text becomes the code of its category.
 
     Of a large sparse matrix it is a `Csr`, which stands for the array: it has its length, parts and types.
     """
+    if categories and (columns := _columns_of(data, feature_names)):
+        return _coded(columns, n_features, feature_names, categories)
     rows = data if type(data) is np.ndarray else _as_array(data, feature_names)
     if rows.dtype.char not in "fd":
         rows = _as_numbers(rows)
@@ -94,6 +102,39 @@ def _as_array(data: Any, feature_names: tuple[str, ...]) -> NDArray[Any]:
         raise OptionError(f"the rows are not numbers: {error}") from None
 
 
+def _columns_of(data: Any, feature_names: tuple[str, ...]) -> list[Any] | None:
+    """The columns of a frame or of an array of objects or texts; None of rows that hold codes already."""
+    if hasattr(data, "columns") and hasattr(data, "to_numpy"):
+        _check_columns(list(data.columns), feature_names)
+        at = data.iloc.__getitem__ if hasattr(data, "iloc") else data.__getitem__
+        return [at((slice(None), column)) for column in range(len(data.columns))]
+    if is_sparse(data) or getattr(getattr(data, "dtype", None), "kind", "O") in "biuf":
+        return None
+    if not hasattr(data, "dtype"):
+        try:
+            numbers = np.asarray(data).dtype.kind in "biuf"
+        except ValueError:
+            numbers = False
+        data = data if numbers else np.array(data, dtype=object)
+    return list(data.T) if getattr(data, "ndim", 0) == 2 else None
+
+
+def _coded(
+    columns: list[Any], n_features: int, names: tuple[str, ...], categories: Categories
+) -> NDArray[np.float64]:
+    """Columns side by side, those of text by their codes."""
+    if len(columns) != n_features:
+        raise OptionError(f"rows have {len(columns)} features, the model was trained with {n_features}")
+    rows: NDArray[np.float64] = np.empty((len(columns[0]), n_features))
+    for at, column in enumerate(columns):
+        if text := categories.by_feature.get(at):
+            values = column.to_list() if hasattr(column, "to_list") else column.tolist()
+            rows[:, at] = column_codes(text, values, names)
+        else:
+            rows[:, at] = _as_numbers(_frame_values(column) if hasattr(column, "to_numpy") else column)
+    return rows
+
+
 def _from_sparse(data: Any) -> Any:
     """Large matrices stay sparse; what works on arrays alone makes one of some rows at a time."""
     if data.ndim == 2 and data.dtype.kind in "biuf" and stays_sparse(data.shape, data.nnz):
@@ -141,3 +182,10 @@ def _check_columns(columns: list[Any], feature_names: tuple[str, ...]) -> None:
         f"the columns are the model's features in another order: column {place} is {columns[place]!r}, "
         f"the model's is {feature_names[place]!r}; pass frame[list(model.feature_names)]"
     )
+
+
+def side_by_side(found: Any) -> NDArray[Any]:
+    """What a model gave, as an array: matrices of several targets stand side by side."""
+    if isinstance(found, list) and found and getattr(found[0], "ndim", 1) == 2:
+        return np.concatenate(found, axis=1)
+    return np.asarray(found.toarray() if hasattr(found, "toarray") else found)

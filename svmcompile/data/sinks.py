@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -32,6 +34,8 @@ class Chunk:
     def predicted(self) -> dict[str, NDArray[Any]]:
         """What the model says, one column each."""
         columns = {self.kind: self.values}
+        if self.values.ndim > 1:
+            columns = {f"{self.kind}_{at}": column for at, column in enumerate(self.values.T)}
         for names, matrix in self.matrices.values():
             columns |= dict(zip(names, matrix.T, strict=True))
         return columns
@@ -50,9 +54,12 @@ class CsvSink:
 
     def __init__(self, path: Path, packed: bool) -> None:
         self.stream: Any = sys.stdout
+        self.files = ExitStack()
         if path != STDOUT:
-            opener: Any = gzip.open if packed else open
-            self.stream = opener(path, "wt", newline="", encoding="utf-8")
+            file: Any = self.files.enter_context(path.open("wb"))
+            if packed:  # without name and time, so that equal predictions are equal files
+                file = self.files.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
+            self.stream = self.files.enter_context(TextIOWrapper(file, newline="", encoding="utf-8"))
         self.started = False
 
     def write(self, chunk: Chunk) -> None:
@@ -74,8 +81,7 @@ class CsvSink:
     def close(self) -> None:
         if self.stream is sys.stdout:
             self.stream.flush()
-        else:
-            self.stream.close()
+        self.files.close()
 
 
 def quoted(texts: list[str]) -> list[str]:
@@ -153,11 +159,10 @@ def blanked(values: NDArray[Any], gone: NDArray[np.bool_]) -> NDArray[Any]:
     """NaN in place of numbers and nothing in place of text where rows have no prediction."""
     if not gone.any():
         return values
+    gone = gone.reshape(-1, *(1,) * (values.ndim - 1))
     if values.dtype.kind == "U":
         return np.where(gone, "", values)
-    found = values.astype(np.float64)
-    found[gone] = np.nan
-    return found
+    return np.where(gone, np.nan, values.astype(np.float64))
 
 
 def _plain_array(column: Any) -> NDArray[Any]:

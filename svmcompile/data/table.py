@@ -13,6 +13,7 @@ A file's width and column names enter, with what the caller wants; column positi
 from __future__ import annotations
 
 import gzip
+import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,6 +25,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.data.categories import NO_CATEGORIES, Categories
 from svmcompile.data.sparse import check_dense, is_sparse, stays_sparse
 from svmcompile.errors import OptionError, ReadError
 
@@ -160,6 +162,7 @@ class Wanted:
     base: int | None = None  # the first index of a LIBSVM file, 0 or 1; None: decide
     separator: str | None = None  # of a CSV file; None: decide
     decimal: str | None = None  # its decimal point; None: decide
+    categories: Categories = NO_CATEGORIES  # of features that are text
     sparse: bool = False  # large rows of a LIBSVM file may stay sparse
 
     def __post_init__(self) -> None:
@@ -302,7 +305,7 @@ def join(path: Path, parts: Iterable[Part]) -> Data:
     found: list[Part] = []
     total = rows = longest = 0
     for part in some_rows(path, parts):
-        total += part.X.data.nbytes + part.X.indices.nbytes if is_sparse(part.X) else part.X.nbytes
+        total += _bytes(part.X)
         rows, longest = rows + len(part.X), max(longest, _longest(part.labels))
         check_growth(path, total + rows * longest)
         found.append(part)
@@ -310,6 +313,14 @@ def join(path: Path, parts: Iterable[Part]) -> Data:
         return as_data(found[0])
     X = below_each_other([part.X for part in found])
     return as_data(Part(X, _joined_labels(found), found[0].names))
+
+
+def _bytes(X: Any) -> int:
+    """What rows take; texts that are the same object count once."""
+    if is_sparse(X):
+        return int(X.data.nbytes + X.indices.nbytes)
+    texts = {id(text): text for text in X}.values() if X.dtype == object else ()
+    return int(X.nbytes) + sum(map(sys.getsizeof, texts))
 
 
 def _longest(labels: list[str] | NDArray[Any] | None) -> int:

@@ -117,7 +117,7 @@ class Text:
                 yield f"text is counted by {part.fewest} to {part.most} tokens, {part.hashed} hashes"
             if len({*part.terms}) != len(part.terms):
                 yield "a term of the vocabulary stands in it twice"
-            if not all(map(_is_unicode, (*part.terms, *part.stop_words))):
+            if not all(map(is_unicode, (*part.terms, *part.stop_words))):
                 yield "a term of the vocabulary is not valid Unicode"
 
     def counts(self, texts: Iterable[Any]) -> Any:
@@ -200,12 +200,13 @@ def as_texts(data: Iterable[Any]) -> list[str]:
     for at, one in enumerate(found):
         if not isinstance(one, str):
             raise OptionError(f"text {at} is {type(one).__name__}, not text; leave it out or fill it in")
-        if not _is_unicode(one):
+        if not is_unicode(one):
             raise OptionError(f"text {at} is not valid Unicode: it holds half of a surrogate pair")
     return found
 
 
-def _is_unicode(text: str) -> bool:
+def is_unicode(text: str) -> bool:
+    """Whether a text can be written as UTF-8: surrogates cannot."""
     try:
         return text.isascii() or bool(text.encode())
     except UnicodeEncodeError:

@@ -12,10 +12,10 @@ import numpy as np
 
 from svmcompile.data import table
 from svmcompile.data.csv_layout import SEPARATORS, open_text, rows_of
-from svmcompile.data.parquet import import_arrow
+from svmcompile.data.parquet import opened, values_of
 from svmcompile.errors import OptionError, ReadError
 
-Rows = Iterator[tuple[str, list[Any]]]  # where a row stands, and its fields
+Rows = list[tuple[int, list[Any]]]  # the number of a row or line, and its fields
 
 
 def text_parts(path: Path, format: str, wanted: table.Wanted, chunk_rows: int) -> Iterator[table.Part]:
@@ -37,21 +37,19 @@ def _csv_parts(path: Path, wanted: table.Wanted, chunk_rows: int) -> Iterator[ta
         rows = rows_of(stream, separator)
         _, names = next(rows, (0, []))
         columns = _columns(path, tuple(name.strip() for name in names), wanted)
-        placed = ((f"{path}:{line}", fields) for line, fields in rows)
-        while part := _part(list(islice(placed, chunk_rows)), len(names), columns):
+        while part := _part(f"{path}:", list(islice(rows, chunk_rows)), len(names), columns):
             yield part
 
 
 def _parquet_parts(path: Path, wanted: table.Wanted, chunk_rows: int) -> Iterator[table.Part]:
-    arrow, parquet = import_arrow(path)
-    with table.reading(path, arrow.ArrowException, ValueError), parquet.ParquetFile(path) as file:
+    with opened(path, wanted) as (_, file):
         names, first = tuple(file.schema_arrow.names), 0
         columns = _columns(path, names, wanted)
         for batch in file.iter_batches(batch_size=chunk_rows):
-            fields = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-            rows = [(f"{path}: row {first + at}", list(row)) for at, row in enumerate(fields)]
+            fields = zip(*map(values_of, batch.columns), strict=True)
+            rows = [(first + at, list(row)) for at, row in enumerate(fields)]
             first += len(rows)
-            if part := _part(rows, len(names), columns):
+            if part := _part(f"{path}: row ", rows, len(names), columns):
                 yield part
 
 
@@ -77,19 +75,21 @@ def _columns(path: Path, names: tuple[str, ...], wanted: table.Wanted) -> table.
     return table.Columns((text,), label if wanted.with_labels else None, (names[text],), kept)
 
 
-def _part(rows: list[tuple[str, list[Any]]], width: int, columns: table.Columns) -> table.Part | None:
+def _part(place: str, rows: Rows, width: int, columns: table.Columns) -> table.Part | None:
     if not rows:
         return None
     texts: Any = np.empty(len(rows), dtype=object)
-    for at, (where, fields) in enumerate(rows):
+    for at, (number, fields) in enumerate(rows):
         if len(fields) != width:
-            raise ReadError(f"{where}: {len(fields)} fields, the first line has {width}")
+            raise ReadError(f"{place}{number}: {len(fields)} fields, the first line has {width}")
         texts[at] = fields[columns.features[0]]
         if not isinstance(texts[at], str):
-            raise ReadError(f"{where}: column {columns.names[0]!r} holds {texts[at]!r:.40}, not text")
+            raise ReadError(
+                f"{place}{number}: column {columns.names[0]!r} holds {texts[at]!r:.40}, not text"
+            )
     labels = None
     if columns.label is not None:
         at = columns.label
-        labels = [table.check_label_length(where, str(fields[at])) for where, fields in rows]
+        labels = [table.check_label_length(f"{place}{number}", str(fields[at])) for number, fields in rows]
     kept = {name: [fields[at] for _, fields in rows] for name, at in columns.kept.items()}
     return table.Part(texts, labels, (), kept)

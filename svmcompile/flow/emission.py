@@ -7,16 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from svmcompile.data import Data
-from svmcompile.data.rows import as_rows
 from svmcompile.data.text import NO_TEXT
 from svmcompile.errors import EmitError, OptionError, find_name
 from svmcompile.files import write_files
 from svmcompile.files.plain import json_text
 from svmcompile.flow.dense import with_dense_sums
-from svmcompile.flow.evaluation import TARGETS, evaluate
+from svmcompile.flow.evaluation import TARGETS, evaluate, rows_or_texts
 from svmcompile.flow.plugged import kit_files, kit_target, target_emitter
 from svmcompile.flow.precision import checked_precision, quantise
 from svmcompile.flow.program import Opened, Watcher, some_rows
@@ -84,7 +81,8 @@ class Request:
         return cls(name, targets, number, profile, tables, soft_double, platform, written, parts)
 
 
-FOR_VALUES = ("c", "shared", "onnx")  # targets that give several values of a regressor
+FOR_VALUES: tuple[str, ...] = ("c", "shared", "onnx")  # targets that give several values of a regressor
+FOR_LABELS = (*FOR_VALUES, "wasm")  # those that give several labels per row
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,13 +189,15 @@ def check_together(request: Request, fixed: bool, given: str | None) -> None:
 
 
 def _check_values(program: Program, request: Request, kits: Iterable[str]) -> None:
-    """Refuse what gives one value where a regressor gives several."""
-    others = [f"target {one}" for one in request.targets if one not in FOR_VALUES]
+    """Refuse what gives one label or value where a model gives several."""
+    kept = FOR_LABELS if program.labels else FOR_VALUES
+    others = [f"target {one}" for one in request.targets if one not in kept]
     others += [f"kit {one}" for one in kits]
-    if program.n_values > 1 and others:
+    others += ["part model of the C interface"] * ("model" in ",".join(request.api).split(","))
+    if program.several and others:
         raise EmitError(
-            f"{others[0]} is for one value, and this model gives {program.n_values}; "
-            f"use target {', '.join(FOR_VALUES)}"
+            f"{others[0]} is for one label or value, and this model gives {program.several} per row; "
+            f"use target {', '.join(kept)}"
         )
 
 
@@ -292,7 +292,7 @@ def _build_page(code: Code, name: str, files: Mapping[str, str], X: Any) -> File
     main = f"{name}_exports.c"
     module = build_wasm(main, {**files, main: source.text}, source.stack_bytes)
     given = X is not None and not program.input.text  # text has no ranges
-    rows = np.asarray(as_rows(X, program.n_features, program.feature_names)) if given else None
+    rows = rows_or_texts(program, X) if given else None
     return {f"{name}.wasm": module, f"{name}.html": page(program, name, module, rows)}
 
 

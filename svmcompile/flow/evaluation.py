@@ -93,7 +93,7 @@ def _labelled(program: Program, X: Any, y: Any) -> tuple[NDArray[Any], NDArray[A
     rows = rows_or_texts(program, X)
     if y is None or program.labels is None:
         return rows, None
-    labels, classes = labels_for(rows, y), program.labels.array()
+    labels, classes = labels_for(rows, y, program.labels.per_row), program.labels.array()
     if classes.dtype.kind != labels.dtype.kind and not (
         labels.dtype.kind == "U" and classes.dtype.kind == "b"
     ):
@@ -111,7 +111,7 @@ def _labelled(program: Program, X: Any, y: Any) -> tuple[NDArray[Any], NDArray[A
 def rows_or_texts(program: Program, X: Any) -> NDArray[Any]:
     """Rows of numbers or, of a program that takes text, an array of texts."""
     if not program.input.text or not is_text(X):
-        return as_rows(X, program.n_features, program.feature_names)
+        return as_rows(X, program.n_features, program.feature_names, program.categories)
     texts = np.empty(len(X), dtype=object)
     texts[:] = as_texts(X)
     return texts

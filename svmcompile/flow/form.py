@@ -75,7 +75,7 @@ class Form:
         else:
             found = self._c_model(files, n_jobs)
         found.form, found.may_miss = self, features_filled_in(self.program)
-        found.text = self.program.input.text
+        found.text, found.categories = self.program.input.text, self.program.categories
         return found
 
     def _c_model(self, files: Mapping[str, Any], n_jobs: int) -> Any:

@@ -53,7 +53,8 @@ def quantise(
         )
     if program.input.text and X is not None and is_text(X):
         X = program.input.text.rows(X)
-    given_rows = None if X is None else np.asarray(as_rows(X, program.n_features, program.feature_names))
+    known = (program.n_features, program.feature_names, program.categories)
+    given_rows = None if X is None else np.asarray(as_rows(X, *known))
     span = None if given_rows is None else range_of_rows(given_rows)
     if ranges is not None:
         low, high = ranges

@@ -107,9 +107,10 @@ class Opened:
         rows = (
             text.rows(X)
             if text and is_text(X)
-            else as_rows(X, self.model.n_features, self.model.feature_names)
+            else as_rows(X, self.model.n_features, self.model.feature_names, self.model.categories)
         )
-        return Data(rows, None if y is None else labels_for(rows, y))
+        labels = self.model.labels
+        return Data(rows, None if y is None else labels_for(rows, y, labels.per_row if labels else 1))
 
 
 def open_model(
@@ -143,9 +144,15 @@ def labelled_data(X: Any, y: Any) -> Data:
     return Data(rows, None if y is None else labels_for(rows, y), names)
 
 
-def labels_for(rows: NDArray[Any], y: Any) -> NDArray[Any]:
-    """Labels, one for each row."""
-    labels = np.asarray(y).ravel()
+def labels_for(rows: NDArray[Any], y: Any, per_row: int = 1) -> NDArray[Any]:
+    """Labels, so many for each row."""
+    labels = np.asarray(y)
+    if per_row > 1 and labels.shape != (len(rows), per_row):
+        raise OptionError(
+            f"the model gives {per_row} labels per row, and the labels given have shape {labels.shape}; "
+            "give a column for each, or no labels"
+        )
+    labels = labels if per_row > 1 else labels.ravel()
     if len(labels) != len(rows):
         raise OptionError(f"X has {len(rows)} rows, y has {len(labels)}")
     return labels
@@ -248,7 +255,9 @@ def _near_boundary(program: Program, pool: Array, count: int) -> Array:
     if program.labels is None:
         return pool[:0]
     labels = _labels(program, pool)
-    pairs = [(i, j) for i in range(len(pool)) for j in range(i + 1, len(pool)) if labels[i] != labels[j]]
+    pairs = [
+        (i, j) for i in range(len(pool)) for j in range(i + 1, len(pool)) if (labels[i] != labels[j]).any()
+    ]
     chosen = (
         [pairs[at] for at in np.unique(np.linspace(0, len(pairs) - 1, count).astype(int))] if pairs else []
     )
@@ -258,13 +267,22 @@ def _near_boundary(program: Program, pool: Array, count: int) -> Array:
     own = labels[[pair[0] for pair in chosen]]
     low: Array = np.zeros(len(chosen))
     high: Array = np.ones(len(chosen))
+    text = list(program.categories.by_feature)
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        same = _labels(program, start + middle[:, None] * (end - start)) == own
+        same = (_labels(program, _between(start, end, middle, text)) == own).all(axis=1)
         low, high = np.where(same, middle, low), np.where(same, high, middle)
     near = np.where(np.arange(len(chosen)) % 2, low, high)  # either side in turn
-    return start + near[:, None] * (end - start)
+    return _between(start, end, near, text)
+
+
+def _between(start: Array, end: Array, share: Array, text: list[int]) -> Array:
+    """Rows on the way from one to another; features that are text go over half-way."""
+    rows = start + share[:, None] * (end - start)
+    rows[:, text] = np.where(share[:, None] < 0.5, start[:, text], end[:, text])
+    return rows
 
 
 def _labels(program: Program, rows: Array) -> NDArray[np.int64]:
-    return interpret(program, rows)["label"]
+    """The labels of rows, a column for each target."""
+    return interpret(program, rows)["label"].reshape(len(rows), -1)

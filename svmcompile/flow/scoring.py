@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.data import Data
-from svmcompile.data.rows import gap_text, gaps
+from svmcompile.data.rows import gap_text, gaps, side_by_side
 from svmcompile.data.text import is_text
 from svmcompile.errors import MissingValueError, OptionError
+from svmcompile.ir.check import infer_types
 from svmcompile.ir.pairs import pair_indices
 from svmcompile.ir.program import Program
 
@@ -61,7 +62,7 @@ def score(model: Any, data: Data, wanted: Scoring, where: str, first: int) -> Sc
     return Scored(
         model.predict(data.X, allow_nan=True),
         model.decision_function(data.X, allow_nan=True) if wanted.scores else None,
-        model.predict_proba(data.X, allow_nan=True) if wanted.probabilities else None,
+        side_by_side(model.predict_proba(data.X, allow_nan=True)) if wanted.probabilities else None,
         None if found is None else np.asarray(found.any(axis=1)),
         data.kept,
     )
@@ -75,6 +76,8 @@ def score_names(program: Program) -> tuple[str, ...]:
     value, labels = program.output("scores"), program.labels.values if program.labels else ()
     if value is None:
         return ()
+    if program.labels and program.labels.targets:
+        return tuple(f"score_{target}" for target in range(program.labels.per_row))
     by_pairs = any(getattr(node, "pairs", None) == value for node in program.body)
     if by_pairs and len(labels) > 2:
         return tuple(f"score_{labels[i]}_{labels[j]}" for i, j in pair_indices(len(labels)))
@@ -82,3 +85,14 @@ def score_names(program: Program) -> tuple[str, ...]:
     if rule is not None and hasattr(rule, "hit"):
         return (f"score_{labels[rule.hit if rule.positive else rule.miss]}",)
     return tuple(f"score_{label}" for label in labels)
+
+
+def chance_names(program: Program) -> tuple[Any, ...]:
+    """What each probability is of: a class, a target that is 1, or a class of a target."""
+    labels, value = program.labels, program.output("probabilities")
+    if labels is None or not labels.targets:
+        return labels.values if labels else ()
+    if value is None or infer_types(program)[value].width == labels.per_row:
+        return tuple(range(labels.per_row))
+    every = enumerate(labels.of_targets())
+    return tuple(f"{target}_{label}" for target, classes in every for label in classes)

@@ -99,13 +99,16 @@ def _check_input(program: Program, problems: list[str]) -> None:
         if program.input.text.width != width:
             problems.append(f"text of {program.input.text.width} features for {width}")
         problems += program.input.text.problems()
+    problems += program.input.categories.problems(width)
     if program.probes.size and program.probes.shape[1:] != (width,):
         problems.append(f"probes have shape {program.probes.shape}")
 
 
 def _check_outputs(program: Program, types: Types, problems: list[str]) -> None:
     wanted = dict.fromkeys(get_args(OutputName), Kind.SCORES)
-    wanted |= {"label": Kind.LABEL, "probabilities": Kind.PROBABILITIES}
+    targets = program.labels.targets if program.labels else ()
+    wanted |= {"label": Kind.LABELS if targets else Kind.LABEL, "probabilities": Kind.PROBABILITIES}
+    widths = {len(targets), sum(map(len, targets))} if targets else {program.n_classes}
     for output in program.outputs:
         if output.name not in wanted:
             problems.append(f"unknown output {output.name!r}")
@@ -113,9 +116,11 @@ def _check_outputs(program: Program, types: Types, problems: list[str]) -> None:
             problems.append(f"output {output.name}: %{output.value} is not defined")
         elif types[output.value].kind is not wanted[output.name]:
             problems.append(f"output {output.name}: %{output.value} is {types[output.value].kind.value}")
-        elif output.name in BY_CLASS and types[output.value].width != program.n_classes:
+        elif output.name in BY_CLASS and types[output.value].width not in widths:
             width = types[output.value].width
             problems.append(f"output {output.name}: {program.n_classes} labels for {width}")
+        elif output.name == "label" and targets and not _fits(types[output.value], program):
+            problems.append("output label: indices go beyond the labels")
         elif output.name != "label" and output.value in _signs(program, types):
             problems.append(f"output {output.name}: %{output.value} is known by its sign alone")
         elif output.name in ALONE and types[output.value].width != 1:
@@ -129,6 +134,12 @@ def _check_outputs(program: Program, types: Types, problems: list[str]) -> None:
     if main not in names or other in names:
         kind = "a classifier" if program.labels else "a program without labels"
         problems.append(f"{kind} gives {main!r} and never {other!r}")
+
+
+def _fits(labels: Type, program: Program) -> bool:
+    """Whether there is a label at every index, and an index for every target."""
+    assert program.labels
+    return labels.limit < program.n_classes and labels.width == program.labels.per_row
 
 
 def _signs(program: Program, types: Types) -> set[str]:

@@ -64,7 +64,7 @@ def _values(program: Program, rows: Any) -> Values:
     wanted = {name for node in program.body if node.is_adaptive for name in node.values_for_cost}
     if not wanted:
         return {}
-    given: Any = as_rows(rows, program.n_features, program.input.feature_names)
+    given: Any = as_rows(rows, program.n_features, program.feature_names, program.categories)
     if not isinstance(given, np.ndarray):  # wide rows: what is known of them would be wide as well
         given = given[:: -(-given.shape[0] * given.shape[1] // WIDE_VALUES)]
     return interpret_values(program, given, wanted)

@@ -108,7 +108,7 @@ def trace(program: Program, data: Any, pair: int = 0) -> Trace:
     if node is None:
         lack = "this program has no bounds to trace; the method 'anytime' makes such programs"
         raise UnsupportedError(lack)
-    rows = as_rows(data, program.n_features, program.input.feature_names)
+    rows = as_rows(data, program.n_features, program.feature_names, program.categories)
     x = interpret_values(program, rows, {node.x})[node.x]
     found = node.stages(At(node, program.tables), x, pair)
     tolerance = getattr(node, "tolerance", -1.0)

@@ -43,6 +43,7 @@ class Kind(str, Enum):
     INDEX = "index"  # a leaf; width is the number of leaves
     PROBABILITIES = "probabilities"  # numbers from 0 to 1
     LABEL = "label"  # an index into the program's labels; width is the number of classes
+    LABELS = "labels"  # such an index for each target; width is their number, `limit` the largest index
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.data.categories import NO_CATEGORIES, Categories
 from svmcompile.data.text import NO_TEXT, Text, is_text
 from svmcompile.errors import OptionError, UnsupportedError
 from svmcompile.ir.arithmetic import FIXED as FIXED
@@ -42,7 +43,7 @@ class Input:
     """The row that enters: its width and, where known, its features' names.
 
     A program in whole numbers may take rows of such: "u8" or "i16". Where the row is made of text, `text`
-    says how.
+    says how; where features of it are text, `categories` have the codes that stand for it.
     """
 
     width: int
@@ -50,6 +51,7 @@ class Input:
     feature_names: tuple[str, ...] = ()
     number: WholeInput = ""
     text: Text = NO_TEXT
+    categories: Categories = NO_CATEGORIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,11 @@ class Program:
         return self.input.feature_names
 
     @property
+    def categories(self) -> Categories:
+        """The features that are text, with the code of each of its values."""
+        return self.input.categories
+
+    @property
     def n_classes(self) -> int:
         """Number of classes, 0 for a regressor."""
         return len(self.labels) if self.labels else 0
@@ -147,6 +154,13 @@ class Program:
 
         value = self.output("value")
         return infer_types(self)[value].width if value else 0
+
+    @property
+    def several(self) -> str:
+        """What a row gets, where that is more than one label or value."""
+        if self.labels:
+            return f"{self.labels.per_row} labels" if self.labels.targets else ""
+        return f"{self.n_values} values" if self.n_values > 1 else ""
 
     def computes_as(self, other: Program) -> bool:
         """Whether both have the same nodes and tables, wherever they came from."""
@@ -171,7 +185,7 @@ class Program:
     # The numpy interpreter, under scikit-learn's names.
 
     def predict(self, rows: Any) -> NDArray[Any]:
-        """Labels of the original dtype, or values for a regressor: [n], or [n, values] of several."""
+        """Labels of the original dtype, or values for a regressor: [n], or [n, k] of several."""
         if self.labels is None:
             values = self._output_for(rows, "value")
             return values[:, 0] if values.shape[1] == 1 else values
@@ -183,10 +197,11 @@ class Program:
         scores = self._output_for(rows, "scores", f"decision function; {instead}").astype(np.float64)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict_proba(self, rows: Any) -> NDArray[np.float64]:
-        """Probabilities of the classes, where the program gives them."""
+    def predict_proba(self, rows: Any) -> Any:
+        """Probabilities of the classes, where the program gives them; of several targets a list of such."""
         lack = "probabilities; use predict or decision_function"
-        return self._output_for(rows, "probabilities", lack).astype(np.float64)
+        found = self._output_for(rows, "probabilities", lack).astype(np.float64)
+        return self.labels.by_target(found) if self.labels else found
 
     def score_samples(self, rows: Any) -> NDArray[np.float64]:
         """scikit-learn's raw scores of a one-class SVM: its decision values without their offset."""
@@ -209,7 +224,7 @@ class Program:
         if self.input.text and is_text(data):
             parts = [self.input.text.rows(data[part]) for part in self.input.text.chunks(data)]
             return np.concatenate([interpret_values(self, rows, {value})[value] for rows in parts])
-        rows = as_rows(data, self.n_features, self.input.feature_names)
+        rows = as_rows(data, self.n_features, self.feature_names, self.categories)
         return interpret_values(self, rows, {value})[value]
 
     def cost(self, rows: Any = None) -> Cost:
@@ -263,10 +278,14 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The classes in the original's order."""
+    """The classes in the original's order.
+
+    Where a row gets several labels, `targets` has the classes of each, as places among all.
+    """
 
     values: tuple[Scalar, ...]
     dtype: str
+    targets: tuple[tuple[int, ...], ...] = field(default=(), repr=False)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -284,6 +303,22 @@ class Labels:
     def array(self) -> NDArray[Any]:
         """The labels as the original's `classes_`."""
         return np.array(self.values, dtype=np.dtype(self.dtype))
+
+    @property
+    def per_row(self) -> int:
+        """How many labels a row gets."""
+        return len(self.targets) or 1
+
+    def of_targets(self) -> list[NDArray[Any]]:
+        """The classes of each target."""
+        return [self.array()[list(places)] for places in self.targets]
+
+    def by_target(self, chances: NDArray[Any]) -> Any:
+        """Probabilities as the original gives them: a matrix, or one for each target of several classes."""
+        ends = np.cumsum([len(places) for places in self.targets])
+        if not self.targets or chances.shape[1] != ends[-1]:
+            return chances
+        return np.split(chances, ends[:-1], axis=1)
 
     @classmethod
     def of(cls, classes: NDArray[Any], where: str) -> Labels:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.data.arrays import read_array
+from svmcompile.data.categories import NO_CATEGORIES, Categories, MissingKind, TextColumn
 from svmcompile.data.table import MAX_FEATURES
 from svmcompile.data.text import NO_TEXT, Analyzer, Text, Vectorizer
 from svmcompile.errors import ReadError, SvmCompileError
@@ -186,15 +187,20 @@ def _describe(program: Program) -> dict[str, Any]:
         "input": _input(program.input),
         "body": [{"node": type(node).__name__, **asdict(node)} for node in program.body],
         "outputs": [asdict(output) for output in program.outputs],
-        "labels": asdict(program.labels) if program.labels else None,
+        "labels": _described_labels(program.labels) if program.labels else None,
         "origin": asdict(program.origin),
         "number": program.number,
     }
 
 
+def _described_labels(labels: Labels) -> dict[str, Any]:
+    """The labels; targets only where there are some."""
+    return {key: value for key, value in asdict(labels).items() if key != "targets" or value}
+
+
 def _input(described: Input) -> dict[str, Any]:
-    """The input; its number type only where it is not that of the program, its text where it is some."""
-    idle = {"number": "", "text": asdict(NO_TEXT)}
+    """The input; its number type, its text and its categories where they are not the usual ones."""
+    idle = {"number": "", "text": asdict(NO_TEXT), "categories": asdict(NO_CATEGORIES)}
     return {key: value for key, value in asdict(described).items() if value != idle.get(key)}
 
 
@@ -261,9 +267,12 @@ def _labels(stored: dict[str, Any]) -> Labels:
     dtype = np.dtype(str(stored["dtype"]))
     if dtype.itemsize * len(stored["values"]) > MAX_LABEL_BYTES:
         raise ValueError(f"labels of type {dtype}")
-    labels = Labels(tuple(stored["values"]), str(stored["dtype"]))
+    targets = tuple(tuple(map(int, places)) for places in stored.get("targets", ()))
+    labels = Labels(tuple(stored["values"]), str(stored["dtype"]), targets)
     if Labels.of(labels.array(), "labels").values != labels.values:
         raise ValueError("labels do not fit their type")
+    if not all(1 < len({*one}) == len(one) and 0 <= min(one) <= max(one) < len(labels) for one in targets):
+        raise ValueError("targets are not lists of two labels or more")
     return labels
 
 
@@ -276,7 +285,7 @@ def _one_of(known: tuple[str, ...], stored: str) -> str:
 CHOICES: dict[str, Any] = {
     "KernelKind": KernelKind, "Shape": Shape, "Rule": Rule, "Norm": Norm, "Order": Order,
     "LeafRule": LeafRule, "WholeInput": WholeInput, "Decision": Decision, "Analyzer": Analyzer,
-    "Test": Test,
+    "Test": Test, "MissingKind": MissingKind,
 }  # fmt: skip
 FIELD_READERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("str", "Value", "Lazy", "Table", "IndexTable", "OutputName"), str),
@@ -285,6 +294,8 @@ FIELD_READERS: dict[str, Callable[[Any], Any]] = {
     "Claim": Claim,
     "Text": partial(_read, Text),
     "tuple[Vectorizer, ...]": lambda items: tuple(_read(Vectorizer, item) for item in items),
+    "Categories": partial(_read, Categories),
+    "tuple[TextColumn, ...]": lambda items: tuple(_read(TextColumn, item) for item in items),
     "Mapping[str, Any]": _details,
     "tuple[int, int]": _two,
     "tuple[int, ...]": lambda items: tuple(int(item) for item in items),

@@ -31,6 +31,7 @@ def text(program: Program) -> str:
     lines += [f"{output.name} <- %{output.value}" for output in program.outputs]
     if program.labels:
         lines.append("labels " + ", ".join(repr(value) for value in program.labels.values))
+        lines += [f"targets {program.labels.targets}"] * bool(program.labels.targets)
     return "\n".join(lines) + "\n"
 
 

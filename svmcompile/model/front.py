@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -24,10 +24,11 @@ from svmcompile.ir.check import infer_types
 from svmcompile.ir.differences import is_by_differences
 from svmcompile.ir.interpret import interpret_values
 from svmcompile.ir.kernel import Kernel
-from svmcompile.ir.kinds import Norm, Test
+from svmcompile.ir.kinds import Norm, Test, Types
 from svmcompile.ir.node import At
 from svmcompile.ir.program import Claim, Input, Origin, Program
 from svmcompile.model.head import renamed
+from svmcompile.model.sources import SOURCES, added, as_wide
 
 ROW = "x"
 NOWHERE = Origin("", "", 0, 0, "", Claim.EXACT)
@@ -113,6 +114,10 @@ class Front:
     def _program(self, width: int) -> Program:
         return Program(Input(width, ROW), self.nodes, (), self.tables, None, NOWHERE)
 
+    def types(self, width: int) -> Types:
+        """The type of every value, for rows of a width."""
+        return infer_types(self._program(width))
+
     def in_float32(self) -> Front:
         """The same about shifts and centres that float32 holds, which programs must have."""
         front = self._about(nearest_float32)
@@ -140,15 +145,15 @@ class Front:
         Where branches read one value, it is the sum of what they say: right if they share no column.
         """
         width = rows.shape[1] if self.takes is None else self.takes
-        types = infer_types(self.in_float32()._program(width))
+        types = self.in_float32().types(width)
         sources: dict[str, list[Array]] = {self.out: [rows]}
         for node in reversed(self.nodes):
             widths = [types[name].width for name in ir.operands(node)]
-            behind, source = _sum(sources[node.out]), SOURCES.get(type(node))
-            before = source(At(node, self.tables), behind, widths) if source else _as_wide(behind, widths)
+            behind, source = added(sources[node.out]), SOURCES.get(type(node))
+            before = source(At(node, self.tables), behind, widths) if source else as_wide(behind, widths)
             for name, part in zip(ir.operands(node), before, strict=True):
                 sources.setdefault(name, []).insert(0, part)
-        return _sum(sources[ROW])
+        return added(sources[ROW])
 
     def problems(self) -> Iterator[str]:
         """What does not fit, in words."""
@@ -207,6 +212,15 @@ def join(branches: Sequence[Front], width: int) -> Front:
     return Front(tuple(nodes), tables, out, width, gives, tuple(steps))
 
 
+def apart(text: NDArray[np.bool_], step: Callable[[NDArray[np.bool_]], Front]) -> Front:
+    """A step over features, apart for text and for numbers: what is missing has other codes in them."""
+    if text.all() or not text.any():
+        return step(np.full(len(text), True))
+    parts = [pick(np.flatnonzero(own), len(text)).then(step(own)) for own in (~text, text)]
+    order = np.argsort(np.argsort(text, kind="stable"))
+    return join(parts, len(text)).then(pick(order, len(text)))
+
+
 def scale(shift: Array, factor: Array) -> Front:
     """z = (x - shift) * factor, feature by feature."""
     width = len(factor)
@@ -257,18 +271,21 @@ def box_cox(powers: Array, both: bool) -> Front:
     return _front("BoxCox", [node], {"powers0": powers}, (both,), width, width)
 
 
-def fill(values: Array, nan: bool, marker: float) -> Front:
-    """Missing features get values of their own; missing is NaN, or what equals the marker."""
+def fill(values: NDArray[Any], nan: bool, marker: Any) -> Front:
+    """Missing features get values of their own; missing is NaN, or what equals the marker.
+
+    Where features are text, values are texts, and the marker may be one, or None.
+    """
     node = ir.Fill("z0", ROW, "values0", nan, marker)
     return _front("Fill", [node], {"values0": values}, (nan, marker), len(values), len(values))
 
 
-def missing(nan: bool, marker: float) -> Front:
+def missing(nan: bool, marker: Any) -> Front:
     """1 where a feature is missing, else 0."""
     return _front("Missing", [ir.Missing("z0", ROW, nan, marker)], {}, (nan, marker))
 
 
-def flags(columns: NDArray[np.int64], values: Array, test: Test, width: int) -> Front:
+def flags(columns: NDArray[np.int64], values: NDArray[Any], test: Test, width: int) -> Front:
     """1 where a feature is a number, or is not below it."""
     misfit = "" if _within(columns, width) else f"a column is not among the {width} features"
     node, tables = (
@@ -278,7 +295,21 @@ def flags(columns: NDArray[np.int64], values: Array, test: Test, width: int) -> 
     return _front("Matches", [node], tables, (width, test), width, len(columns), misfit)
 
 
-def pieces(starts: NDArray[np.int64], *tables: Array) -> Front:
+def lookup(values: Sequence[NDArray[Any]], levels: Sequence[Array], unknown: Array) -> Front:
+    """Levels [outputs, values] at values of each feature, `unknown` [features, outputs] elsewhere."""
+    sizes, orders = [len(one) for one in values], [rising(one) for one in values]
+    knots = np.concatenate([own[order] for own, order in zip(values, orders, strict=True)])
+    heights = np.concatenate([own.T[order] for own, order in zip(levels, orders, strict=True)])
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    return pieces(starts, knots, heights, np.repeat(unknown, np.array(sizes) + 1, axis=0))
+
+
+def rising(values: NDArray[Any]) -> NDArray[np.intp]:
+    """The order in which numbers rise; of texts, which have no codes yet, the one they have."""
+    return np.arange(len(values)) if values.dtype == object else np.argsort(values, kind="stable")
+
+
+def pieces(starts: NDArray[np.int64], *tables: NDArray[Any]) -> Front:
     """Curves of each feature: knots, levels and pieces as the node `Pieces` has them; periods."""
     names = ("starts0", "knots0", "levels0", "pieces0", "origins0", "periods0")[: len(tables) + 1]
     node = (ir.Pieces if len(tables) == 3 else ir.PeriodicPieces)("z0", ROW, *names)
@@ -321,7 +352,7 @@ def _front(
     problems = [
         f"{_stem(name).removeprefix('map_')} hold a NaN or an infinity"
         for name, table in tables.items()
-        if not np.isfinite(table).all()
+        if table.dtype != object and not np.isfinite(table).all()
     ]
     problems += [misfit] * bool(misfit) + ["leaves no features"] * (gives == 0)
     step = Step((0,), kind, tuple(tables), settings, tuple(problems))
@@ -331,70 +362,3 @@ def _front(
 
 def _within(columns: NDArray[np.int64], end: int) -> bool:
     return bool(((columns >= 0) & (columns < end)).all())
-
-
-def _as_wide(rows: Array, widths: list[int]) -> list[Array]:
-    """The rows where they fit, else any of that width."""
-    return [rows if rows.shape[1] == width else np.zeros((len(rows), width)) for width in widths]
-
-
-def _sum(parts: list[Array]) -> Array:
-    """The sum of rows, as many as all parts have."""
-    count = min(map(len, parts))
-    return parts[0] if len(parts) == 1 else np.asarray(sum(part[:count] for part in parts))
-
-
-def _spread(columns: NDArray[np.int64], z: Array, width: int, rest: float) -> list[Array]:
-    row = np.full((len(z), width), rest)
-    row[:, columns] = z
-    return [row]
-
-
-def _marked(at: At, z: Array, width: int) -> list[Array]:
-    """The number whose flag is largest, among those of each column."""
-    row = np.zeros((len(z), width))
-    for column in np.unique(at.columns):
-        own = np.flatnonzero(at.columns == column)
-        row[:, column] = at.values[own][np.argmax(z[:, own], axis=1)]
-    return [row]
-
-
-def _nearest_knots(at: At, z: Array, width: int) -> list[Array]:
-    """The knots whose levels are nearest."""
-    row, curves = np.zeros((len(z), width)), at.levels.shape[1]
-    for column, (start, stop) in enumerate(pairwise(at.starts)):
-        own = z[:, None, column * curves : (column + 1) * curves]
-        row[:, column] = at.knots[start:stop][
-            np.abs(own - at.levels[start:stop]).sum(axis=2).argmin(axis=1)
-        ]
-    return [row]
-
-
-def _scaled(at: At, z: Array, widths: list[int]) -> list[Array]:
-    """A factor of zero switches a feature off: any value will do for it."""
-    return [z / np.where(at.factor != 0, at.factor, 1.0) + at.shift]
-
-
-def _multiplied(at: At, z: Array, widths: list[int]) -> list[Array]:
-    """Features that stand alone in a product are known."""
-    alone = (at.factors < widths[0]).sum(axis=1) == 1
-    return _spread(at.factors[alone].min(axis=1), z[:, alone], widths[0], 1.0)
-
-
-# What each node may have been given, one value for each that it reads; the others keep rows as they are.
-SOURCES: dict[type[ir.Node], Callable[[At, Array, list[int]], list[Array]]] = {
-    ir.Scale: _scaled,
-    ir.Pick: lambda at, z, widths: _spread(at.columns, z, widths[0], 0.0),
-    ir.Affine: lambda at, z, widths: [(z - at.bias) @ np.linalg.pinv(at.weights).T + at.centre],
-    ir.KernelSum: lambda at, z, widths: [at.vectors],
-    ir.DifferenceSum: lambda at, z, widths: [at.vectors],
-    ir.Powers: _multiplied,
-    ir.Cosine: lambda at, z, widths: [np.arccos(np.clip(z / (at.factor or 1.0), -1, 1)) / (2 * np.pi)],
-    ir.Matches: lambda at, z, widths: _marked(at, z, widths[0]),
-    ir.BoxCox: lambda at, z, widths: [at.node.inverse(z, at.powers)],
-    ir.NormalQuantile: lambda at, z, widths: [at.node.inverse(z)],
-    ir.Pieces: lambda at, z, widths: _nearest_knots(at, z, widths[0]),
-    ir.PeriodicPieces: lambda at, z, widths: [_nearest_knots(at, z, widths[0])[0] + at.origins],
-    ir.Missing: lambda at, z, widths: [np.zeros_like(z)],
-    ir.Join: lambda at, z, widths: np.split(z, widths[:1], axis=1),
-}

@@ -6,7 +6,7 @@ their own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -128,6 +128,17 @@ class HeadMaker:
     def largest(self, scores: str) -> str:
         return self.add(ir.ArgMax(self.name("label"), scores))
 
+    def above(self, values: str, limit: float = 0.0, reached: bool = False) -> str:
+        """A label for each value: whether it is above a limit, or at it where that is enough."""
+        return self.add(ir.Above(self.name("labels"), values, limit, reached))
+
+    def label_rows(self, labels: Sequence[str], places: Sequence[Sequence[int]]) -> str:
+        """Labels of several targets side by side; each is one of the places that are its target's."""
+        row = labels[0]
+        for label, own in zip(labels[1:], places[1:], strict=True):
+            row = self.add(ir.LabelRow(self.name("labels"), row, label, self.indices("places", own)))
+        return row
+
     def pair_probabilities(self, platt: tuple[Any, Any], sums: str, sign: int) -> str:
         """Platt's probabilities of pairs, from values of LIBSVM's sign or, with -1, of the other."""
         a, b = platt
@@ -153,6 +164,8 @@ def own_head(svm: SVM) -> Head:
         label = maker.add(ir.Vote(maker.name("label"), sums, len(svm.labels)))
     elif rule == "argmax":
         label = maker.largest(scores)
+    elif rule == "each":
+        label = maker.above(sums)
     else:
         label = maker.add(ir.Threshold(maker.name("label"), sums, *THRESHOLDS[rule]))
     samples = None

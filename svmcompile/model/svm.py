@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from svmcompile.data.categories import NO_CATEGORIES, Categories
 from svmcompile.data.text import Text
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.ir.arithmetic import Array
@@ -29,6 +30,7 @@ class LabelRule(str, Enum):
     POSITIVE_SECOND = "positive-second"  # > 0 is the second class, else the first
     NEGATIVE_FIRST = "negative-first"  # < 0 is the first class, else the second
     POSITIVE_FIRST = "positive-first"  # > 0 is the first class, else the second
+    EACH = "each"  # every score on its own: > 0 is the second class of its target, else the first
     HEAD = "head"  # what the model's own head says
 
 
@@ -87,6 +89,7 @@ class SVM:
     one_vs_rest_scores: bool = False  # scikit-learn's `decision_function_shape="ovr"`
     front: Front = IDENTITY  # what a row goes through before the kernel sees it
     feature_names: tuple[str, ...] = ()
+    categories: Categories = NO_CATEGORIES  # of features that are text, of which rows hold codes
     platt: tuple[Array, Array] | None = None  # LIBSVM's probA and probB, for values of its sign
     link: Link = Link.NONE  # how scores become probabilities
     deviation: Deviation | None = None  # of a Gaussian process
@@ -157,6 +160,13 @@ class SVM:
     def n_values(self) -> int:
         """How many values a regressor gives, unless its head makes one of its sums; 1 of a classifier."""
         return self.n_sums if self.labels is None and self.head is None else 1
+
+    @property
+    def several(self) -> str:
+        """What a row gets, where that is more than one label or value."""
+        if self.labels and self.labels.targets:
+            return f"{self.labels.per_row} labels"
+        return f"{self.n_values} values" if self.n_values > 1 else ""
 
     @property
     def weights_by_sum(self) -> Array:
@@ -236,9 +246,10 @@ def digest(svm_parts: dict[str, object]) -> str:
         if hasattr(part, "indptr"):
             held = [part.shape, part.indptr.astype(np.int64), part.indices.astype(np.int64), part.data]
             state.update(b"".join(np.ascontiguousarray(one).tobytes() for one in held))
-        elif isinstance(part, np.ndarray):
+        elif isinstance(part, np.ndarray) and part.dtype != object:
             state.update(str((part.dtype.str, part.shape)).encode())
             state.update(np.ascontiguousarray(part).tobytes())
         else:
-            state.update(repr(part).encode())
+            told = part.tolist() if isinstance(part, np.ndarray) else part
+            state.update(repr(told).encode(errors="surrogatepass"))
     return state.hexdigest()

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.data.rows import as_rows
+from svmcompile.data.rows import as_rows, side_by_side
 from svmcompile.data.text import as_texts, is_text
 from svmcompile.errors import OptionError, ReadError, UnsupportedError
 from svmcompile.ir.arithmetic import Number
@@ -89,7 +89,7 @@ def rows_of(data: Any, svm: SVM) -> Any:
         if not is_text(data):
             raise OptionError("the original takes texts, and was given numbers; pass the texts")
         return as_texts(data)
-    rows: Any = as_rows(data, svm.n_features, svm.feature_names)
+    rows: Any = as_rows(data, svm.n_features, svm.feature_names, svm.categories)
     if not isinstance(rows, np.ndarray):  # large and sparse
         return rows.astype(np.float64)
     return np.array(rows, dtype=np.float64, order="C")
@@ -101,13 +101,7 @@ def _named(rows: Any, svm: SVM) -> Any:
         from scipy.sparse import csr_matrix
 
         return csr_matrix(rows) if svm.is_sparse and not svm.text else np.asarray(rows)
-    if not svm.feature_names:
-        return rows
-    try:
-        from pandas import DataFrame
-    except ImportError:
-        return rows
-    return DataFrame(rows, columns=list(svm.feature_names))
+    return svm.categories.frame(rows, svm.feature_names)
 
 
 def _from_estimator(estimator: Any, svm: SVM) -> Original:
@@ -119,7 +113,7 @@ def _from_estimator(estimator: Any, svm: SVM) -> Original:
             with warnings.catch_warnings():
                 # The rows are in the model's order already, perhaps without their names.
                 warnings.filterwarnings("ignore", message=".*feature names", category=UserWarning)
-                return np.asarray(getattr(estimator, method)(_named(rows_of(data, svm), svm)))
+                return side_by_side(getattr(estimator, method)(_named(rows_of(data, svm), svm)))
 
         return run
 

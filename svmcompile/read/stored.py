@@ -47,7 +47,7 @@ PUBLIC = {
     "_TemperatureScaling",
     "sklearn.ensemble": "VotingClassifier BaggingClassifier AdaBoostClassifier VotingRegressor "
     "BaggingRegressor StackingClassifier StackingRegressor",
-    "sklearn.multioutput": "MultiOutputRegressor",
+    "sklearn.multioutput": "MultiOutputRegressor MultiOutputClassifier ClassifierChain",
     "sklearn.compose": "ColumnTransformer TransformedTargetRegressor",
     "sklearn.decomposition": "PCA IncrementalPCA TruncatedSVD KernelPCA",
     "sklearn.feature_extraction.text": "CountVectorizer TfidfVectorizer TfidfTransformer HashingVectorizer",

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.data.categories import NO_CATEGORIES, Categories
 from svmcompile.data.rows import as_rows, check_complete
 from svmcompile.data.text import NO_TEXT, Text, Texts, is_text
 from svmcompile.ir.program import Labels
@@ -26,8 +27,10 @@ class BatchModel(FrozenModel):
 
     n_scores: int
     n_values: int = 1  # of a regressor
+    n_chances: int = 0  # probabilities, where they are not one for each class
     may_miss: NDArray[np.bool_] | None = None  # features that the model fills in where they are NaN
     text: Text = NO_TEXT  # how text becomes rows, where the model takes text
+    categories: Categories = NO_CATEGORIES  # of features that are text
 
     def __init__(
         self, name: str, labels: Labels | None, feature_names: tuple[str, ...], real: np.dtype[Any]
@@ -60,7 +63,8 @@ class BatchModel(FrozenModel):
         if self._classes is None:
             return self._values("predict", data, allow_nan, *([self.n_values] if self.n_values > 1 else []))
         rows = self._rows(data, allow_nan)
-        indices = np.empty(len(rows), dtype=np.int32)
+        each = [len(self._targets)] * bool(self._targets)
+        indices = np.empty((len(rows), *each), dtype=np.int32)
         self._fill("predict", rows, indices)
         return np.asarray(self._classes[indices])
 
@@ -71,9 +75,10 @@ class BatchModel(FrozenModel):
         return scores[:, 0] if self.n_scores == 1 else scores
 
     @given
-    def predict_proba(self, data: Any, allow_nan: bool = False) -> NDArray[np.float64]:
-        """Probabilities of the classes, in the order of the labels."""
-        return self._values("predict_proba", data, allow_nan, len(self.labels or ()))
+    def predict_proba(self, data: Any, allow_nan: bool = False) -> Any:
+        """Probabilities of the classes, in the order of the labels; of several targets a list of such."""
+        found = self._values("predict_proba", data, allow_nan, self.n_chances or len(self.labels or ()))
+        return self.labels.by_target(found) if self.labels else found
 
     @given
     def score_samples(self, data: Any, allow_nan: bool = False) -> NDArray[np.float64]:
@@ -103,7 +108,7 @@ class BatchModel(FrozenModel):
     def _rows(self, data: Any, allow_nan: bool) -> Any:
         if isinstance(data, Texts) or (self.text and is_text(data)):
             return data if isinstance(data, Texts) else Texts.of(data)
-        rows = np.asarray(as_rows(data, self.n_features, self.feature_names))
+        rows = np.asarray(as_rows(data, self.n_features, self.feature_names, self.categories))
         if not allow_nan:
             check_complete(rows, self.feature_names, self.may_miss)
         if rows.dtype == self._real:

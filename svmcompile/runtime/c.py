@@ -101,19 +101,22 @@ class CModel(BatchModel):
         self.n_features = self._constant("N_FEATURES")
         self.n_scores = self._constant("N_SCORES", 0)
         self.n_values = self._constant("N_VALUES", 1)
+        self.n_chances = self._constant("N_PROBABILITIES", 0)
         self._pointer = self._ffi.typeof("float[]" if self._real == np.float32 else "double[]")
         self._index_pointer = self._ffi.typeof("int32_t[]")
         self._row_pointer = self._ffi.typeof(f"{self._whole}_t[]") if self._whole else self._pointer
         self._view: Any = self._ffi.from_buffer  # its type declarations do not know numpy arrays
         self._functions: dict[str, Any] = {}
         self._takes_sparse = f"{name}_predict_sparse_batch(" in declarations
-        if self._constant("N_CLASSES", 0) != len(labels or ()):
+        told = self._constant("N_CLASSES", 0), self._constant("N_TARGETS", 0)
+        if told != ((len(labels), len(labels.targets)) if labels else (0, 0)):
             raise ReadError(f"{name}.h and {name}.svmc belong to different models; compile the model again")
 
     def predict(self, data: Any, allow_nan: bool = False) -> NDArray[Any]:
         """Labels of the original dtype, or values for a regressor."""
         rows = self._rows(data, allow_nan)
-        if len(rows) == 1 and self.n_values == 1 and not isinstance(rows, (SparseRows, Texts)):
+        several = self.n_values > 1 or self._targets
+        if len(rows) == 1 and not several and not isinstance(rows, (SparseRows, Texts)):
             return self._predict_one(rows)
         return super().predict(rows, allow_nan=True)
 
@@ -168,7 +171,7 @@ class CModel(BatchModel):
         """Rows for code that takes whole numbers, which saturate."""
         kind = np.dtype(self._whole)
         limits = np.iinfo(kind)
-        rows = np.asarray(as_rows(data, self.n_features, self.feature_names))
+        rows = np.asarray(as_rows(data, self.n_features, self.feature_names, self.categories))
         if not allow_nan:
             check_complete(rows, self.feature_names, self.may_miss)
         rows = np.nan_to_num(np.rint(rows), nan=limits.min)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.data.categories import NO_CATEGORIES, Categories
 from svmcompile.data.rows import as_rows, check_complete
 from svmcompile.data.text import NO_TEXT, Text, as_texts, is_text
 from svmcompile.errors import ReadError
@@ -48,7 +49,8 @@ class Started:
         count = len(rows)
         if count < self.batch:
             rows = np.concatenate([rows, np.zeros((self.batch - count, rows.shape[1]), rows.dtype)])
-        return [part[:count] for part in self.run(rows, [self.outputs[name] for name in wanted])]
+        parts = self.run(rows, [self.outputs[name] for name in wanted])
+        return [_beside(part)[:count] for part in parts]
 
 
 @dataclass(eq=False, repr=False)
@@ -66,6 +68,7 @@ class OnnxModel(FrozenModel):
     feature_names: tuple[str, ...]
     may_miss: NDArray[np.bool_] | None = None  # features that the model fills in where they are NaN
     text: Text = NO_TEXT  # how text becomes rows, where the model is one of text
+    categories: Categories = NO_CATEGORIES  # of features that are text
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -88,7 +91,7 @@ class OnnxModel(FrozenModel):
         if self.text and is_text(rows):
             some = [self.outputs(self.text.rows(rows[part]), *names) for part in self.text.chunks(rows)]
             return {name: np.concatenate([part[name] for part in some]) for name in some[0]}
-        matrix = as_rows(rows, self.n_features, self.feature_names)
+        matrix = as_rows(rows, self.n_features, self.feature_names, self.categories)
         wanted, most = names or self.names, max(1, BLOCK_VALUES // matrix.shape[1])
         size = self._graph.batch or min(BLOCK_ROWS, most)
         starts = range(0, len(matrix), size) or range(1)  # no rows still have a shape
@@ -120,9 +123,10 @@ class OnnxModel(FrozenModel):
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     @given
-    def predict_proba(self, rows: Any, allow_nan: bool = False) -> NDArray[np.float64]:
-        """Probabilities of the classes, in the order of the labels."""
-        return self._output(rows, allow_nan, "probabilities")
+    def predict_proba(self, rows: Any, allow_nan: bool = False) -> Any:
+        """Probabilities of the classes, in the order of the labels; of several targets a list of such."""
+        found = self._output(rows, allow_nan, "probabilities")
+        return self.labels.by_target(found) if self.labels else found
 
     @given
     def score_samples(self, rows: Any, allow_nan: bool = False) -> NDArray[np.float64]:
@@ -144,10 +148,16 @@ class OnnxModel(FrozenModel):
     def _rows(self, data: Any, allow_nan: bool) -> Any:
         if self.text and is_text(data):
             return as_texts(data)
-        rows = as_rows(data, self.n_features, self.feature_names)
+        rows = as_rows(data, self.n_features, self.feature_names, self.categories)
         if not allow_nan:
             check_complete(rows, self.feature_names, self.may_miss)
         return rows
+
+
+def _beside(part: Any) -> Any:
+    """An output; of a sequence of tensors, these side by side."""
+    is_sequence = isinstance(part, list) and part and isinstance(part[0], np.ndarray)
+    return np.concatenate(part, axis=1) if is_sequence else part
 
 
 def load_onnx(

@@ -66,8 +66,10 @@ class FrozenModel(ABC):
 
     def _lack(self, function: str) -> str:
         """What to tell where the model does not have a method; empty where it has it."""
-        if self._has(function):
+        if self._has(function) and not (self._targets and function == "predict_log_proba"):
             return ""
+        if function == "predict_log_proba" and self._targets:
+            return "predict_log_proba; take the logarithm of predict_proba"
         if function == "decision_function":
             return f"decision function; {'use predict' if self.labels else 'its value comes from predict'}"
         if function == "predict_std":
@@ -77,11 +79,16 @@ class FrozenModel(ABC):
         return "probabilities; use predict or decision_function"
 
     @property
-    def classes_(self) -> NDArray[Any]:
-        """The labels, in the order of scores and probabilities; regressors have none."""
+    def _targets(self) -> tuple[tuple[int, ...], ...]:
+        """The classes of each target, where a row gets several labels."""
+        return self.labels.targets if self.labels else ()
+
+    @property
+    def classes_(self) -> Any:
+        """The labels, in the order of scores and probabilities, a list of them for several targets."""
         if self.labels is None:
             raise NotGivenError("a regressor has no classes")
-        return self.labels.array()
+        return self.labels.of_targets() if self._targets else self.labels.array()
 
     @property
     def n_features_in_(self) -> int:
@@ -102,9 +109,12 @@ class FrozenModel(ABC):
             return cast("NDArray[np.float64]", np.log(cast(Any, self).predict_proba(data)))
 
     def score(self, data: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy of a classifier, R² of a regressor."""
+        """Accuracy of a classifier (of several labels: all of a row's), R² of a regressor."""
         from sklearn.metrics import accuracy_score, r2_score
 
+        if self._targets:
+            right = (np.asarray(y) == self.predict(data)).all(axis=1)
+            return float(np.average(right, weights=sample_weight))
         rate = accuracy_score if self.labels else r2_score
         return float(rate(y, self.predict(data), sample_weight=sample_weight))
 
@@ -139,12 +149,12 @@ class FrozenModel(ABC):
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
 
-        kind = self._estimator_type
+        kind, several = self._estimator_type, bool(self._targets)
         return Tags(
             estimator_type=kind,
-            target_tags=TargetTags(required=False),
+            target_tags=TargetTags(required=False, multi_output=several),
             transformer_tags=None,
-            classifier_tags=ClassifierTags() if kind == "classifier" else None,
+            classifier_tags=ClassifierTags(multi_label=several) if kind == "classifier" else None,
             regressor_tags=RegressorTags() if kind == "regressor" else None,
             input_tags=InputTags(sparse=True),
         )
@@ -157,6 +167,7 @@ class FrozenModel(ABC):
 
     def __repr__(self) -> str:
         gives = f"{len(self.labels)} classes" if self.labels else "regression"
+        gives = f"{len(self._targets)} labels" if self._targets else gives
         about = [repr(self.name), f"{self.n_features} features", gives]
         if self.form is not None:
             origin = self.form.program.origin

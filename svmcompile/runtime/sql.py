@@ -24,7 +24,7 @@ class SqlModel(BatchModel):
     def __init__(self, name: str, text: str, program: Program) -> None:
         super().__init__(name, program.labels, program.feature_names, np.dtype(np.float64))
         self.n_features = program.n_features
-        self._columns, self._text = feature_columns(program), text
+        self._columns, self._text, self._texts = feature_columns(program), text, program.categories
         none = np.empty((0, self.n_features))
         self._results = [column[0] for column in self._run(none).description]
         self.n_scores = len(self._places("decision_function"))
@@ -43,7 +43,11 @@ class SqlModel(BatchModel):
         base = sqlite3.connect(":memory:")
         columns, marks = ", ".join(self._columns), ", ".join("?" * self.n_features)
         base.execute(f"CREATE TABLE {TABLE} ({columns})")
-        base.executemany(f"INSERT INTO {TABLE} VALUES ({marks})", rows.tolist())
+        values: Any = rows.tolist()
+        if self._texts:  # which the query takes as they are
+            columns_of = [column.tolist() for column in self._texts.decoded(rows)]
+            values = zip(*columns_of, strict=True)
+        base.executemany(f"INSERT INTO {TABLE} VALUES ({marks})", values)
         try:
             return base.execute(self._text)
         except sqlite3.Error as error:

@@ -8,7 +8,7 @@ import numpy as np
 
 from svmcompile.ir.arithmetic import FIXED, Number
 from svmcompile.ir.interpret import interpret
-from svmcompile.ir.program import Code, Program
+from svmcompile.ir.program import Code, Labels, Program
 from svmcompile.targets.c.model import sizes
 from svmcompile.targets.c.nodes import c_class
 
@@ -43,6 +43,8 @@ def describe(
         "profile": profile,
         "n_features": program.n_features,
         "n_classes": program.n_classes,
+        **({"categories": program.categories.facts(program.feature_names)} if program.categories else {}),
+        **({"targets": _targets(program.labels)} if program.labels and program.labels.targets else {}),
         "n_support_vectors": origin.n_support_vectors,
         "cost": _cost(program, code),
         "passes": [
@@ -59,6 +61,11 @@ def describe(
         "vectors": None if code is None else _stored_vectors(code.program),
         **({"fixed_error": origin.details["fixed"]["error"]} if number in FIXED else {}),
     }
+
+
+def _targets(labels: Labels) -> list[list[Any]]:
+    """The classes of each target, of models that give several labels per row."""
+    return [classes.tolist() for classes in labels.of_targets()]
 
 
 def _stored_vectors(emitted: Program) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.data.rows import side_by_side
 from svmcompile.errors import VerifyError
 from svmcompile.ir.arithmetic import ARITHMETIC, FIXED, Number
 from svmcompile.ir.bounds import (
@@ -28,6 +29,13 @@ from svmcompile.ir.interpret import interpret, interpret_values
 from svmcompile.ir.program import Claim, Program
 from svmcompile.progress import Advance, steps
 from svmcompile.statistics import interval
+from svmcompile.verification.figures import (
+    accuracy_of,
+    agreement_by_target,
+    count_unknown,
+    differing_rows,
+    worst_error,
+)
 from svmcompile.verification.texts import are_texts, bounded, finite_rows, in_type
 
 # Figures of a comparison that are None where there is nothing to compare.
@@ -63,7 +71,8 @@ class Comparison:
     backend: str
     precision: Number
     rows: int
-    agreement: float  # share of rows with the original's label; 1.0 for a regressor
+    agreement: float  # share of rows with the original's label, or all of its labels; 1.0 for a regressor
+    agreement_by_target: tuple[float, ...]  # of models of several labels per row
     agreement_interval: tuple[float, float] | None  # 95 % confidence; None for a regressor
     labels_differing: int
     rows_within_rounding: int  # rows whose label rounding (in whole numbers: the error here) may change
@@ -148,8 +157,8 @@ def compare(
         rows=len(kept),
         rows_not_finite=int((~finite).sum()),
         stated_error=program.origin.details.get("fixed", {}).get("error"),
-        labels_unknown=_unknown(truth, program),
-        accuracy_of_reference=_accuracy(expected.labels, truth, program),
+        labels_unknown=count_unknown(truth, program),
+        accuracy_of_reference=accuracy_of(expected.labels, truth, program),
         comparisons=tuple(comparisons),
     )
 
@@ -179,7 +188,7 @@ class _Chunked:
     def _run(self, function: Any, rows: NDArray[Any]) -> NDArray[Any]:
         parts = []
         for at in range(0, len(rows), self._step):
-            parts.append(np.asarray(function(rows[at : at + self._step])))
+            parts.append(side_by_side(function(rows[at : at + self._step])))
             self._advance(len(parts[-1]))
         return np.concatenate(parts)
 
@@ -195,7 +204,7 @@ class _Expected:
 
     @classmethod
     def of(cls, program: Program, original: Any, rows: NDArray[Any]) -> _Expected:
-        labels = np.asarray(original.predict(rows))
+        labels = side_by_side(original.predict(rows))
         scores = labels.astype(np.float64) if program.labels is None else None
         if program.output("scores"):
             scores = _values(original, "decision_function", rows)
@@ -302,49 +311,50 @@ def _own(bounds: Bounds, program: Program) -> Bounds:
 
 def _values(runner: Any, method: str, rows: NDArray[Any]) -> NDArray[Any] | None:
     function = getattr(runner, method, None)
-    return None if function is None else np.asarray(function(rows), dtype=np.float64)
+    return None if function is None else side_by_side(function(rows)).astype(np.float64)
 
 
 def _compare_one(
     backend: Backend, expected: _Expected, meant: _Expected, bounds: Bounds, own: Bounds, program: Program,
     truth: NDArray[Any] | None, measured: _Measured | None,
 ) -> Comparison:  # fmt: skip
-    labels = np.asarray(backend.runner.predict(expected.rows))
+    labels = side_by_side(backend.runner.predict(expected.rows))
     figures: dict[str, Any] = dict.fromkeys(ERRORS)
     differing = off = np.zeros(len(labels), dtype=bool)
     scores: NDArray[Any] | None = labels
     if program.labels is not None:
-        differing, off = labels != expected.labels, labels != meant.labels
+        differing, off = (differing_rows(labels, one.labels) for one in (expected, meant))
         has_scores = program.output("scores")
         scores = _values(backend.runner, "decision_function", expected.rows) if has_scores else None
     if scores is not None and expected.scores is not None and meant.scores is not None:
-        scores = scores.astype(np.float64).reshape(len(labels), -1)
+        scores = scores.astype(float).reshape(len(labels), -1)
         if scores.shape != expected.scores.shape:
             raise VerifyError(f"scores have shape {scores.shape}, the original's {expected.scores.shape}")
         # Rounding must not make scores jump. In whole numbers they have a stated error on every row but
         # those without any bound.
         steady = np.isfinite(bounds.scores).all(axis=1) if program.number in FIXED else ~bounds.unstable
-        worst = _worst(scores, expected.scores, bounds.scores, steady)
+        worst = worst_error(scores, expected.scores, bounds.scores, steady)
         figures |= dict(zip(ERRORS, worst if _promises_values(program) else worst[:1], strict=False))
-        figures["error_over_bound_off_program"] = _worst(scores, meant.scores, own.scores, ~own.unstable)[1]
+        worst = worst_error(scores, meant.scores, own.scores, ~own.unstable)
+        figures["error_over_bound_off_program"] = worst[1]
     if expected.probabilities is not None:
         found = _values(backend.runner, "predict_proba", expected.rows)
         if found is None or found.shape != expected.probabilities.shape:
             raise VerifyError(f"{backend.name} gives no probabilities, or not of the original's shape")
         known = np.isfinite(bounds.probabilities).all(axis=1)
-        worst = _worst(found, expected.probabilities, bounds.probabilities, known)
+        worst = worst_error(found, expected.probabilities, bounds.probabilities, known)
         figures |= dict(zip(ERRORS[2:], worst if program.claim is Claim.EXACT else worst[:1], strict=False))
-    if measured:
-        figures["max_decision_error"] = measured.error
+    figures |= {"max_decision_error": measured.error} if measured else {}
     beyond = int((differing & ~bounds.unstable).sum())
     figures["labels_off_program"] = int((off & ~own.unstable).sum())
-    accuracy, same = _accuracy(labels, truth, program), int((~differing).sum())
+    accuracy, same = accuracy_of(labels, truth, program), int((~differing).sum())
     right = None if accuracy is None else round(accuracy * len(labels))
     return Comparison(
         backend=backend.name,
         precision=backend.precision,
         rows=len(labels),
         agreement=float(1 - differing.mean()),
+        agreement_by_target=agreement_by_target(labels, expected.labels, program),
         agreement_interval=None if program.labels is None else interval(same, len(labels)),
         labels_differing=int(differing.sum()),
         rows_within_rounding=int((measured.near if measured else bounds.unstable).sum()),
@@ -354,16 +364,6 @@ def _compare_one(
         broken=_broken(program, int(differing.sum()), beyond, figures),
         **figures,
     )
-
-
-def _worst(
-    values: NDArray[Any], expected: NDArray[Any], bounds: NDArray[Any], rows: Any
-) -> tuple[float, float]:
-    """The worst error among some rows, absolute and over its bound."""
-    error = np.abs(values - expected)[rows]
-    error = np.where(np.isnan(error), np.inf, error)
-    over = error / np.maximum(bounds[rows], np.finfo(np.float64).tiny)
-    return float(error.max(initial=0.0)), float(over.max(initial=0.0))
 
 
 def _promises_values(program: Program) -> bool:
@@ -387,13 +387,3 @@ def _broken(program: Program, differing: int, beyond: int, figures: Mapping[str,
         (stated == Claim.EXACT.value and score_share > 1, f"{values} the stated error"),
     )
     return tuple(text for broken, text in problems if broken)
-
-
-def _unknown(truth: NDArray[Any] | None, program: Program) -> int:
-    if truth is None or program.labels is None:
-        return 0
-    return int((~np.isin(truth, program.labels.array())).sum())
-
-
-def _accuracy(labels: NDArray[Any], truth: NDArray[Any] | None, program: Program) -> float | None:
-    return None if truth is None or program.labels is None else float((labels == truth).mean())

@@ -91,10 +91,13 @@ function make_fields() {
     at("grid").style.gridTemplateColumns = "repeat(" + side + ", minmax(0, 1fr))";
   }
   for (let j = 0; j < width; j++) {
-    const name = facts.features[j] || "x" + j, field = made("input"), holder = made("label");
-    field.type = "number";
-    field.step = "any";
-    field.title = name + ": " + shown(facts.low[j]) + " to " + shown(facts.high[j]) + " in the data";
+    const name = facts.features[j] || "x" + j, holder = made("label"), codes = facts.codes[j];
+    const field = codes ? make_choice(codes) : made("input");
+    if (!codes) {
+      field.type = "number";
+      field.step = "any";
+      field.title = name + ": " + shown(facts.low[j]) + " to " + shown(facts.high[j]) + " in the data";
+    }
     field.setAttribute("aria-label", name);
     field.addEventListener("input", () => {
       row[j] = field.value === "" ? NaN : Number(field.value);
@@ -104,9 +107,20 @@ function make_fields() {
     fields.push(field);
     if (!side) holder.append(made("span", "", name));
     holder.append(field);
-    if (!side && facts.high[j] > facts.low[j]) holder.append(make_slider(j, name));
+    if (!side && !codes && facts.high[j] > facts.low[j]) holder.append(make_slider(j, name));
     at("grid").append(holder);
   }
+}
+
+/* A feature that is text: its categories, each with its code. */
+function make_choice(codes) {
+  const choice = made("select");
+  for (const [name, code] of codes) {
+    const option = made("option", "", name);
+    option.value = String(code);
+    choice.append(option);
+  }
+  return choice;
 }
 
 function make_slider(j, name) {

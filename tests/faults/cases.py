@@ -90,6 +90,7 @@ def commands(work: Path) -> list[Case]:
     for which, C, rows in (("old", 0.1, slice(None, None, 7)), ("new", 10.0, slice(None))):
         skops.io.dump(SVC(C=C).fit(X, y), work / f"{which}.skops")
         np.savez(work / f"{which}.npz", X=X[rows], y=y[rows])
+    remember_files()
     compiled = work / "compiled"
     call("compile", "Compile", model=work / "new.skops", output=compiled, name="m")
 
@@ -106,6 +107,8 @@ def commands(work: Path) -> list[Case]:
                 **more,
             )
 
+        (ahead := work / name).mkdir()
+        run(ahead, "new")
         return _over(name, run, inside)
 
     def convert(root: Path, which: str) -> None:
@@ -134,9 +137,30 @@ def commands(work: Path) -> list[Case]:
         _over("predict", predict),
         _over("train", train),
         *_measured_once(work, compiled),
+        predictions(".csv.gz"),
+        predictions(".npy"),
         predictions(".npz"),
         predictions(".parquet"),
     ]
+
+
+def remember_files() -> None:
+    """From now on `compile` makes files once, here, and writes them in each process that is tried."""
+    from svmcompile.commands import compile
+
+    known: dict[str, tuple[Any, list[Any]]] = {}
+    make = compile._make
+
+    def remembered(options: Any, model: Any, watch: Any) -> Any:
+        asked, steps = f"{options.model} {options.target} {options.kit} {bool(watch)}", []
+        if asked not in known:
+            known[asked] = make(options, model, watch and (lambda *step: steps.append(step))), steps
+        made, steps = known[asked]
+        for step in steps:
+            watch(*step)
+        return made
+
+    compile._make = remembered
 
 
 def call(command: str, options: str, **given: Any) -> None:

@@ -58,11 +58,11 @@ class Blobs:
                 if time.monotonic() > end:
                     return
                 done = mutate(folder / f"fuzz-{number}", folder / f"{case}-{number}.bin", AT_ONCE, at)
-                self.executions += AT_ONCE
                 if done.returncode:
                     self.finds += (f"{case} {number}, seed {at}: {done.stderr[:MANY]}",)
-                else:
-                    self.opened += int(done.stdout)
+                    continue
+                self.executions += AT_ONCE
+                self.opened += int(done.stdout)
 
     def _tasks(self, folder: Path, seed: int) -> Iterator[tuple[str, str, int]]:
         for number in NUMBERS:

@@ -24,7 +24,7 @@ from types import FrameType
 from typing import Any
 
 from svmcompile.errors import SvmCompileError
-from tests.fuzz import blobs
+from tests.fuzz import blobs, strings
 from tests.fuzz.targets import TARGETS, Target, packed, swapped_json, unpacked
 
 CORPUS = Path(__file__).with_name("corpus")
@@ -33,6 +33,7 @@ SECONDS = 5.0
 MEGABYTES = 2048
 LONGEST = 1 << 16
 TRACED = 8
+IN_C: dict[str, Any] = {blobs.NAME: blobs.Blobs, strings.NAME: strings.Strings}
 
 
 class Slow(BaseException):
@@ -202,48 +203,54 @@ def stored(name: str) -> list[bytes]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--minutes", type=float, default=30, help="for all targets together")
-    parser.add_argument("--target", help="only this one; blob is the one in C")
+    parser.add_argument("--target", help=f"only this one; {' and '.join(IN_C)} run in C")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     chosen = [target for target in TARGETS if options.target in (None, target.name)]
-    in_c = options.target in (None, blobs.NAME) and blobs.can_run()
+    in_c = [name for name in IN_C if options.target in (None, name) and blobs.can_run()]
     total = finds = 0
-    each = 60 * options.minutes / (len(chosen) + in_c)
-    for target in chosen:
-        fuzz = Fuzz(target, options.seed)
-        fuzz.begin()
-        _limit_memory()
-        end = time.monotonic() + each
-        begun, before = time.process_time(), fuzz.executions
-        while time.monotonic() < end:
-            fuzz.step()
-        rate = (fuzz.executions - before) / (time.process_time() - begun)
-        print(
-            f"{target.name:12} {fuzz.executions:9,} executions, {rate:6,.0f} a second of processor time, "
-            f"{len(fuzz.edges):5,} line pairs, "
-            f"{len(fuzz.kept):4} files kept, {len(fuzz.finds)} finds",
-            flush=True,
-        )
-        for fault, content in fuzz.finds.items():
-            path = CORPUS / f"{target.name.replace(' ', '-')}.{hashlib.sha256(content).hexdigest()[:12]}"
-            path.write_bytes(content)
-            print(f"    {fault}: {path.name}", flush=True)
-        total, finds = total + fuzz.executions, finds + len(fuzz.finds)
-    if in_c:
-        ran = run_blobs(each, options.seed)
+    each = 60 * options.minutes / (len(chosen) + len(in_c))
+    for name in in_c:  # before memory is limited, of which sanitizers reserve more
+        ran = run_in_c(name, each, options.seed)
         total, finds = total + ran.executions, finds + len(ran.finds)
+    for target in chosen:
+        fuzz = run_target(target, each, options.seed)
+        total, finds = total + fuzz.executions, finds + len(fuzz.finds)
     print(f"{total:,} executions, {finds} finds; seed {options.seed}")
     sys.exit(1 if finds else 0)
 
 
-def run_blobs(seconds: float, seed: int) -> blobs.Blobs:
-    """The target that runs in C."""
-    ran = blobs.Blobs()
-    ran.run(seconds, seed)
+def run_target(target: Target, seconds: float, seed: int) -> Fuzz:
+    """One target in Python; finds are stored."""
+    fuzz = Fuzz(target, seed)
+    fuzz.begin()
+    _limit_memory()
+    end = time.monotonic() + seconds
+    begun, before = time.process_time(), fuzz.executions
+    while time.monotonic() < end:
+        fuzz.step()
+    rate = (fuzz.executions - before) / (time.process_time() - begun)
     print(
-        f"{blobs.NAME:12} {ran.executions:9,} executions, {ran.executions / seconds:6,.0f} a second, "
-        f"{ran.opened:,} opened and run, {len(ran.finds)} finds",
+        f"{target.name:12} {fuzz.executions:9,} executions, {rate:6,.0f} a second of processor time, "
+        f"{len(fuzz.edges):5,} line pairs, {len(fuzz.kept):4} files kept, {len(fuzz.finds)} finds",
+        flush=True,
+    )
+    for fault, content in fuzz.finds.items():
+        path = CORPUS / f"{target.name.replace(' ', '-')}.{hashlib.sha256(content).hexdigest()[:12]}"
+        path.write_bytes(content)
+        print(f"    {fault}: {path.name}", flush=True)
+    return fuzz
+
+
+def run_in_c(name: str, seconds: float, seed: int) -> Any:
+    """A target that runs in C; a find says how to repeat it."""
+    ran = IN_C[name]()
+    ran.run(seconds, seed)
+    told = f", {ran.opened:,} opened and run" if hasattr(ran, "opened") else ""
+    rate = ran.executions / seconds
+    print(
+        f"{name:12} {ran.executions:9,} executions, {rate:6,.0f} a second{told}, {len(ran.finds)} finds",
         flush=True,
     )
     for find in ran.finds:

@@ -76,14 +76,14 @@ def _reports() -> list[bytes]:
     return [json.dumps(one).encode() for one in (with_digest, plain)]
 
 
-def _data(suffix: str, content: bytes) -> object:
+def _data(suffix: str, content: bytes, **wanted: Any) -> object:
     """Data files are read by their path."""
     from svmcompile.data import read_data
 
     path = MEMORY / f"svmcompile-fuzz-{os.getpid()}{suffix}"
     path.write_bytes(content)
     try:
-        return read_data(path, label="y" if suffix in (".csv", ".parquet") else None)
+        return read_data(path, label="y" if suffix in (".csv", ".parquet") else None, **wanted)
     finally:
         path.unlink()
 
@@ -155,20 +155,72 @@ def _npz() -> list[bytes]:
     return [_arrays(save, X=X, y=np.array(list("aba"))) for save in (np.savez, np.savez_compressed)]
 
 
-def _parquet() -> list[bytes]:
+def _parquet(column: str = "f", values: tuple[Any, ...] = (0.5, 1.5, 2.5)) -> list[bytes]:
     import pyarrow
     import pyarrow.parquet
 
     found = []
     for labels in ([0, 1, 1], pyarrow.array(["a", "b", "a"]).dictionary_encode()):
         buffer = io.BytesIO()
-        pyarrow.parquet.write_table(pyarrow.table({"f": [0.5, 1.5, 2.5], "y": labels}), buffer)
+        pyarrow.parquet.write_table(pyarrow.table({column: list(values), "y": labels}), buffer)
         found.append(buffer.getvalue())
     return found
 
 
+def _choice(content: bytes) -> object:
+    """A record of `auto` or `explore`, from which a candidate is built again."""
+    from svmcompile.commands.auto import resolve
+    from svmcompile.commands.options import CompileOptions
+
+    path = MEMORY / f"svmcompile-fuzz-{os.getpid()}.json"
+    path.write_bytes(content)
+    try:
+        return resolve(
+            CompileOptions(model=Path("m"), output=Path("out"), replay=path, data=_rows()[0]), _opened()
+        )
+    finally:
+        path.unlink()
+
+
+@lru_cache(1)
+def _opened() -> Any:
+    from svmcompile.flow.program import open_model
+
+    return open_model(_machines()[0])
+
+
+@lru_cache(1)
+def _rows() -> tuple[Path, str]:
+    """Rows that a candidate was fitted to, and their digest."""
+    from svmcompile.choose.choice import data_digest
+    from svmcompile.data import read_data
+
+    path = MEMORY / f"svmcompile-fuzz-{os.getpid()}-rows.npy"
+    np.save(path, np.random.default_rng(0).normal(size=(12, 2)))
+    atexit.register(path.unlink)
+    return path, data_digest(read_data(path))
+
+
+def _choices() -> list[bytes]:
+    candidate = {
+        "number": 1, "method": "exact", "options": {}, "precision": "f32", "target": "c", "profile": "host",
+        "tables": None, "soft_double": False, "state": "measured", "reason": "",
+    }  # fmt: skip
+    rows = {"file": "r", "sha256": _rows()[1], "fit": 6, "report": 6, "report_file": None}
+    models = [{"sha256": _opened().trained().source.sha256}]
+    record = {
+        "winner": 1,
+        "candidates": [candidate],
+        "rows": rows,
+        "models": models,
+        "settings": {"seed": 0},
+    }
+    return [json.dumps(record).encode()]
+
+
 LIBSVM = b"svm_type one_class\nkernel_type rbf\ngamma 0.5\nnr_class 2\ntotal_sv 1\nrho 0.1\nSV\n1 1:2 3:4\n"
 CSV = [b"f,g,y\n1,2,a\n3,4.5,b\n", b'"f";y\n1,5;0\n2,5;1\n', b"f\ty\n1\t0\n"]
+TEXT = [b'text,y\n"the fox, red",a\nb,c\n', b"y,t\n1,\xc3\xa9\n"]
 ROWS = [b"1 1:0.5 3:2\n-1 2:1 # note\n", b"0 qid:1 0:1\n1 1:1\n"]
 NUMBERS = (b"-1", b"0", b"1e308", b"nan", b"inf", b"2147483647", b"-2147483648", b"99999999999999999999")
 NODES = (
@@ -208,7 +260,7 @@ TARGETS = [
         "report",
         _report,
         _reports,
-        (*NUMBERS, b"null", b"[]", b"{}", b'"\\ud800"', b'"\\u001b[31m"', b'"[/]"'),
+        (*NUMBERS, *JSON),
     ),
     Target("libsvm", partial(_model, "libsvm"), _libsvm, (*NUMBERS, *KEYS, b"polynomial", b"1:")),
     Target("opencv", partial(_model, "opencv"), partial(_stored, "opencv", "*"), (*NUMBERS, *TAGS)),
@@ -223,6 +275,16 @@ TARGETS = [
     Target("csv", partial(_data, ".csv"), lambda: CSV, (*NUMBERS, b'"', b";", b"\r", b"\0")),
     Target("libsvm data", partial(_data, ".libsvm"), lambda: ROWS, (*NUMBERS, b"qid:", b":", b"#")),
     Target("parquet", partial(_data, ".parquet"), _parquet, (b"PAR1", b"\xff" * 5)),
+    Target(
+        "text csv", partial(_data, ".csv", takes_text=True), lambda: TEXT, (b'"', b"\r", b"\0", b"text")
+    ),
+    Target(
+        "text parquet",
+        partial(_data, ".parquet", takes_text=True),
+        partial(_parquet, "text", ("a fox", "b", "é")),
+        (b"PAR1", b"\xff" * 5),
+    ),
+    Target("choice", _choice, _choices, (*NUMBERS, *JSON, b'"measured"', b'"winner"')),
 ]
 
 

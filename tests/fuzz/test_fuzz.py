@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.fuzz import strings
+from tests.fuzz.blobs import can_run
 from tests.fuzz.run import CORPUS, Fuzz, failure, stored
 from tests.fuzz.targets import TARGETS, Target
 
@@ -34,3 +36,12 @@ def test_other_errors_are_finds(error: type[Exception]) -> None:
         raise error(content)
 
     assert failure(Target("any", run, list), b"").startswith(error.__name__)
+
+
+@pytest.mark.compile
+@pytest.mark.skipif(not can_run(), reason="needs a C compiler")
+def test_strings_are_cut_in_c_as_scikit_learn_cuts_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strings, "AT_ONCE", 200)
+    ran = strings.Strings()
+    ran.run(2.0, seed=1)
+    assert ran.executions and not ran.finds

@@ -63,6 +63,13 @@ def hostile_files(folder: Path) -> None:
     labels = pyarrow.DictionaryArray.from_arrays(np.zeros(3_000_000, np.int8), ["x" * 256])
     table = pyarrow.table({"f": np.zeros(3_000_000, np.float32), "label": labels})
     pyarrow.parquet.write_table(table, folder / "labels.parquet")
+    texts = pyarrow.DictionaryArray.from_arrays(np.zeros(1_000_000, np.int8), ["x" * 8000])
+    pyarrow.parquet.write_table(
+        pyarrow.table({"text": texts}), folder / "texts.parquet", store_schema=False
+    )
+    texts = pyarrow.array(["x" * 8000] * 40_000)
+    how = {"use_dictionary": False, "compression": "zstd"}
+    pyarrow.parquet.write_table(pyarrow.table({"text": texts}), folder / "plain.parquet", **how)
 
     rows = "".join(f"1 {n + 1}:1\n" for n in range(5000)) + "1 16000000:1\n"
     (folder / "wide.model").write_text(
@@ -124,19 +131,24 @@ from svmcompile.flow.program import open_model
 def used():
     return resource.getrusage(resource.RUSAGE_SELF)
 
+FINE = ("texts.parquet",)  # equal texts are one
 before = used().ru_maxrss >> 10
 for path in map(Path, sys.argv[2:]):
     end = int(used().ru_utime + used().ru_stime) + int(sys.argv[1])
     resource.setrlimit(resource.RLIMIT_CPU, (end, resource.RLIM_INFINITY))
-    label = {"label": "label"} if path.suffix == ".parquet" else {}
+    told = {"label": "label"} if path.stem == "labels" else {"takes_text": True}
+    told = told if path.suffix == ".parquet" else {}
     try:
         data = path.suffix in (".npy", ".npz", ".parquet", ".libsvm")
-        read_data(path, **label) if data else open_model(path)
+        read_data(path, **told) if data else open_model(path)
+        wrong = path.name not in FINE
     except SvmCompileError:
-        print(path.name, (used().ru_maxrss >> 10) - before, flush=True)
+        wrong = path.name in FINE
+    print(path.name, 10_000 * wrong + (used().ru_maxrss >> 10) - before, flush=True)
 """
 NAMES = (
-    "header.npy", "header.npz", "header.svmc", "negative.onnx", "labels.parquet", "wide.model",
+    "header.npy", "header.npz", "header.svmc", "negative.onnx", "labels.parquet", "texts.parquet",
+    "plain.parquet", "wide.model",
     "wide.libsvm", "zeros.skops", "sparse.skops", "powers.skops", "bomb.xml", "bomb.pmml",
     "wide.pmml", "many.pmml", "deep.xml", "deep.json", "many.yml", "classes.model", "light.model",
 )  # fmt: skip

@@ -124,7 +124,8 @@ def test_damaged_encoders_are_refused(attributes):
 
 REFUSED = {
     "is not a float32 number": (OneHotEncoder(), lambda X: X + 0.1),
-    "are text": (OrdinalEncoder(), lambda X: X.astype(str)),
+    "are bytes, neither text nor numbers": (OrdinalEncoder(), lambda X: X.astype("S8")),
+    "are date, neither text nor numbers": (OrdinalEncoder(), lambda X: X.astype("datetime64[D]")),
     "dtype=float32": (OneHotEncoder(dtype=np.float32), lambda X: X),
     "unknown_value": (
         OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from read_cases import blobs, queries
 from sklearn.kernel_approximation import Nystroem
-from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.pipeline import make_pipeline
 
 import svmcompile as sc
@@ -83,9 +83,6 @@ def test_links_are_part_of_the_digest():
 
 
 def test_refused():
-    X, y = blobs(3)
-    with pytest.raises(UnsupportedError, match="several labels per row"):
-        read(RidgeClassifier().fit(X, np.eye(3, dtype=int)[y]))
     with pytest.raises(UnsupportedError, match="not fitted"):
         read(Ridge())
 

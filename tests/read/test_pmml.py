@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from read_cases import program_of
 
+from svmcompile.data.categories import Categories, TextColumn
 from svmcompile.errors import ReadError, UnsupportedError
 from svmcompile.ir.pairs import count_votes
 from svmcompile.read import read, read_content
@@ -31,15 +32,10 @@ def frame(svm, n_rows):
     random = np.random.default_rng(7)
     rows = random.normal(size=(n_rows, svm.n_features))
     columns = dict(zip(svm.feature_names, rows.T.copy(), strict=True))
-    for note in svm.notes:
-        if note.startswith("feature "):
-            name, _, codes = note.removeprefix("feature ").partition(
-                " is given as the number of its category: "
-            )
-            names = [one.split(" ", 1)[1].strip("'") for one in codes.split(", ")]
-            chosen = random.integers(len(names), size=n_rows)
-            rows[:, svm.feature_names.index(name.strip("'"))] = chosen
-            columns[name.strip("'")] = np.array(names)[chosen]
+    for column in svm.categories.columns:
+        chosen = random.integers(len(column.names), size=n_rows)
+        rows[:, column.feature] = chosen
+        columns[svm.feature_names[column.feature]] = np.array(column.names)[chosen]
     return rows, pd.DataFrame(columns)
 
 
@@ -64,7 +60,8 @@ def test_the_same_as_evaluators_gave(name):
     """outputs.json holds what JPMML 1.7 and pypmml 1.5 give for the same rows."""
     svm = read(STORED / f"{name}.pmml")
     expected = json.loads((STORED / "outputs.json").read_text())[name]
-    assert_as_evaluated(svm, frame(svm, len(expected))[0], expected, TOLERANCE.get(name, 1e-12))
+    for rows in frame(svm, len(expected)):  # codes, and texts
+        assert_as_evaluated(svm, rows, expected, TOLERANCE.get(name, 1e-12))
 
 
 def test_probabilities_are_those_that_jpmml_gave():
@@ -115,9 +112,7 @@ def test_the_example_of_the_specification():
     assert program_of(read(STORED / "xor.pmml")).predict(rows).tolist() == ["no", "yes", "yes", "no"]
     svm = read(STORED / "claims.pmml")
     assert svm.feature_names == ("age", "salary", "car_location")
-    assert svm.notes == (
-        "feature 'car_location' is given as the number of its category: 0 'carpark', 1 'street'",
-    )
+    assert svm.categories == Categories((TextColumn(2, ("carpark", "street")),))
     found = program_of(svm).predict(np.array([[30.0, 1000.0, 0.0], [30.0, 1000.0, 1.0]]))
     np.testing.assert_allclose(found, [132.37 + 213 + 10 + 41.1, 132.37 + 213 + 10 + 325.03])
 

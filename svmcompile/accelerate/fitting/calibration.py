@@ -89,8 +89,10 @@ class CalibrationRows:
     def read(self, svm: SVM) -> Array:
         """The rows, checked against the model."""
         if not isinstance(self.given, (str, Path)):
-            return as_rows(self.given, svm.n_features, svm.feature_names).astype(np.float64)
-        data = read_data(self.given, n_features=svm.n_features, feature_names=svm.feature_names)
+            rows = as_rows(self.given, svm.n_features, svm.feature_names, svm.categories)
+            return rows.astype(np.float64)
+        known: Any = {"feature_names": svm.feature_names, "categories": svm.categories}
+        data = read_data(self.given, n_features=svm.n_features, **known)
         return as_rows(data.X, svm.n_features).astype(np.float64)
 
 

@@ -58,6 +58,7 @@ from svmcompile.ir.nodes.pieces import *  # noqa: F403
 from svmcompile.ir.nodes.powers import *  # noqa: F403
 from svmcompile.ir.nodes.probabilities import *  # noqa: F403
 from svmcompile.ir.nodes.sums import *  # noqa: F403
+from svmcompile.ir.nodes.targets import *  # noqa: F403
 from svmcompile.ir.nodes.taylor import *  # noqa: F403
 from svmcompile.ir.nodes.trees import *  # noqa: F403
 from svmcompile.ir.nodes.votes import *  # noqa: F403

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from svmcompile.data.categories import Categories, TextColumn
 from svmcompile.ir.arithmetic import Array
 from svmcompile.model.front import IDENTITY, Front, chain, join, missing, pick, project, scale
 from svmcompile.read.kernels import check_dense_size
@@ -82,13 +83,14 @@ class Fields:
             self.derived[name] = one
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """How fields of text are given."""
-        texts = {name: codes for name, codes in self.categories.items() if codes}
-        return tuple(
-            f"feature {name!r} is given as the number of its category: "
-            + ", ".join(f"{number} {value!r}" for value, number in codes.items())
-            for name, codes in texts.items()
+    def texts(self) -> Categories:
+        """The fields of text, whose codes are the places of their values in the document."""
+        return Categories(
+            tuple(
+                TextColumn(at, tuple(self.categories[name]))
+                for at, name in enumerate(self.names)
+                if self.categories[name]
+            )
         )
 
     def target_values(self, model: Element) -> tuple[str, list[str]]:

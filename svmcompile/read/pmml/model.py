@@ -50,7 +50,7 @@ def read_pmml(content: bytes, where: str, *, trust_pickle: bool, n_features: int
     labels = _labels(model, fields) if function == "classification" else None
     found = MODELS[model.tag](model, fields, labels, entries_limit(len(content)))
     source = Source(f"PMML {model.tag}", hashlib.sha256(content).hexdigest())
-    found = replace(found, source=source, feature_names=fields.names, notes=(*found.notes, *fields.notes))
+    found = replace(found, source=source, feature_names=fields.names, categories=fields.texts)
     return (found if labels else _rescaled(model, found)).check(where)
 
 

@@ -40,7 +40,7 @@ def voting_classifier(fitted: Fitted, front: Front, assembly: Assembly) -> Answe
     """VotingClassifier: the mean of probabilities, or the most votes."""
     labels = fitted.labels()
     answers = [assembly.read(one, front) for one in members(fitted)]
-    weights, kind = _weights(fitted, len(answers)), _kind(fitted, answers)
+    weights, kind = _weights(fitted, len(answers)), kind_of(fitted, answers)
     places = Labels(tuple(range(len(labels))), np.dtype(np.int64).str)  # which members were trained with
     if fitted.get("voting") == "soft":
         chances = _blended(fitted, assembly, [_chances(fitted, one, places) for one in answers], weights)
@@ -62,20 +62,20 @@ def bagging_classifier(fitted: Fitted, front: Front, assembly: Assembly) -> Answ
     chances = _blended(fitted, assembly, parts, None)
     label = assembly.maker.largest(chances)
     if any(one.scores is None for one in answers):
-        return Answer(_kind(fitted, answers), labels, None, 0, chances, label)
+        return Answer(kind_of(fitted, answers), labels, None, 0, chances, label)
     width, each = (
         answers[0].n_scores,
         [assembly.value(one.scores) for one in answers if one.scores is not None],
     )
     scores = _blend(assembly, "scores", each, np.kron(np.full(len(each), 1 / len(each)), np.eye(width)))
-    return Answer(_kind(fitted, answers), labels, scores, width, chances, label)
+    return Answer(kind_of(fitted, answers), labels, scores, width, chances, label)
 
 
 def multi_output(fitted: Fitted, front: Front, assembly: Assembly) -> Answer:
     """MultiOutputRegressor: a regressor for each value."""
     answers = [assembly.read(one, front) for one in members(fitted)]
     scores = assembly.beside([_value(fitted, one) for one in answers])
-    return Answer(_kind(fitted, answers), None, scores, len(answers), None, "", LabelRule.NONE)
+    return Answer(kind_of(fitted, answers), None, scores, len(answers), None, "", LabelRule.NONE)
 
 
 def voting_regressor(fitted: Fitted, front: Front, assembly: Assembly) -> Answer:
@@ -93,7 +93,7 @@ def _mean(fitted: Fitted, assembly: Assembly, answers: list[Answer], weights: Ar
     given = np.ones(len(answers)) if weights is None else weights
     each = [assembly.value(_value(fitted, one)) for one in answers]
     value = _blend(assembly, "mean", each, given[np.newaxis] / given.sum())
-    return Answer(_kind(fitted, answers), None, value, 1, None)
+    return Answer(kind_of(fitted, answers), None, value, 1, None)
 
 
 def transformed_target(fitted: Fitted, front: Front, assembly: Assembly) -> Answer:
@@ -176,7 +176,7 @@ def ada_boost(fitted: Fitted, front: Front, assembly: Assembly) -> Answer:
         raise fitted.damaged("estimator_weights_ does not hold a weight for each estimator")
     answers = [assembly.read(one, front) for one in estimators]
     votes = [_votes(fitted, one, labels, assembly) for one in answers]
-    k, maker, kind = len(labels), assembly.maker, _kind(fitted, answers)
+    k, maker, kind = len(labels), assembly.maker, kind_of(fitted, answers)
     counted = np.where(np.eye(k) == 1, 1.0, -1 / (k - 1))
     counted, scale = (counted[1:], 2.0) if k == 2 else (counted, 1.0)
     raw = _blend(assembly, "weighed", votes, np.kron(weights, counted))  # in order, so that ties stay ties
@@ -210,7 +210,7 @@ def output_code(fitted: Fitted, front: Front, assembly: Assembly) -> Answer:
     beside = maker.beside("beside", [_second(fitted, one, assembly) for one in answers])
     codes, sizes = maker.table("codes", 2 * book[:, ~told]), maker.table("code_sizes", bias)
     scores = maker.add(ir.Blend(maker.name("nearness"), beside, codes, sizes, False))
-    return Answer(_kind(fitted, answers), labels, None, 0, None, maker.largest(scores))
+    return Answer(kind_of(fitted, answers), labels, None, 0, None, maker.largest(scores))
 
 
 def _second(fitted: Fitted, answer: Answer, assembly: Assembly) -> str:
@@ -289,6 +289,7 @@ def _blend(
     return maker.add(ir.Blend(maker.name(name), maker.beside("members", list(parts)), *tables, chances))
 
 
-def _kind(fitted: Fitted, answers: list[Answer]) -> str:
+def kind_of(fitted: Fitted, answers: list[Answer]) -> str:
+    """What an ensemble is, and of what."""
     kinds = list(dict.fromkeys(answer.kind for answer in answers))
     return f"{fitted.role}({', '.join(kinds)})"

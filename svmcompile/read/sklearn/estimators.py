@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,16 +11,18 @@ from numpy.typing import NDArray
 
 from svmcompile.data.text import NO_TEXT, Text
 from svmcompile.errors import ReadError, UnsupportedError
+from svmcompile.ir.program import Labels
+from svmcompile.model.coding import coded
 from svmcompile.model.front import IDENTITY, Front, chain, join, pick, scale
 from svmcompile.model.svm import SVM, Source, digest
 from svmcompile.read.sklearn.assembly import Answer, Assembly
 from svmcompile.read.sklearn.features import FRONTS, WAY_OUT
 from svmcompile.read.sklearn.fitted import Fitted, from_sklearn, role
 from svmcompile.read.sklearn.gaussian import GAUSSIAN_CLASSIFIER
+from svmcompile.read.sklearn.identity import identity
 from svmcompile.read.sklearn.machines import MACHINES, READABLE
 from svmcompile.read.sklearn.wrappers import HOLDERS, WRAPPERS, held
 
-LATER = ("adds_parts", "most_probable", "density_marks", "noise_scale", "sample_offset")
 WAYS_OUT = {
     **dict.fromkeys(("dict", "list", "tuple"), "pass the estimator in it"),
     "svm_model": "save it with svm_save_model and pass the file",
@@ -39,9 +40,9 @@ def read_estimator(estimator: object, where: str) -> SVM:
     """The SVM an estimator holds; its sha256 is over the parts that decide what it computes."""
     svm, kind, before, last = _whole(estimator, where)
     names = _feature_names([*before, last, Fitted(estimator, "", where)])
-    svm = replace(svm, feature_names=names, notes=svm.notes + _overrides(last)).check(where)
+    svm = coded(replace(svm, feature_names=names, notes=svm.notes + _overrides(last)).check(where))
     kind = f"scikit-learn {kind.replace(GAUSSIAN_CLASSIFIER, 'GaussianProcessClassifier')}"
-    return replace(svm, source=Source(kind, digest(_parts(svm) | {"kind": kind})))
+    return replace(svm, source=Source(kind, digest(identity(svm) | {"kind": kind})))
 
 
 def _whole(estimator: object, where: str, depth: int = MAX_DEPTH) -> tuple[SVM, str, list[Fitted], Fitted]:
@@ -70,12 +71,27 @@ def _assembled(estimator: object, where: str, depth: int) -> tuple[SVM, str]:
         else:
             machine = _behind(front, READABLE[last.role](last)).check(where)
             answer = assembly.machine(machine, last.role)
+        if inner is not estimator:
+            _check_one_label(answer.labels, where, answer.kind)
         depth += 1
         return replace(answer, kind=_nested(answer.kind, before))
 
-    assembly = Assembly(read, lambda inner: _whole(inner, where, depth)[0])
+    def whole(inner: object) -> SVM:
+        svm, kind, _, _ = _whole(inner, where, depth)
+        _check_one_label(svm.labels, where, kind)
+        return svm
+
+    assembly = Assembly(read, whole)
     answer = read(estimator, IDENTITY)
     return assembly.finish(answer), answer.kind
+
+
+def _check_one_label(labels: Labels | None, where: str, kind: str) -> None:
+    if labels and labels.targets:
+        raise UnsupportedError(
+            f"{where}: {kind} gives several labels per row, which no other estimator can be made of; "
+            "compile it on its own"
+        )
 
 
 def _opened(estimator: object, where: str) -> tuple[list[object], list[Fitted]]:
@@ -186,38 +202,6 @@ def _overrides(machine: Fitted) -> tuple[str, ...]:
         return ()
     name = type(machine.estimator).__name__
     return (f"{name} overrides {' and '.join(own)}; the compiled model follows {machine.role}",)
-
-
-def _parts(svm: SVM) -> dict[str, object]:
-    """What the digest is over: everything but the origin and the notes."""
-    parts: dict[str, object] = {f.name: getattr(svm, f.name) for f in fields(svm)}
-    for name in ("source", "notes", "front", "platt", "link", "deviation", "head", "parts"):
-        del parts[name]
-    for name in LATER:  # so that models without them keep their digest
-        if parts[name] is None or parts[name] is False:
-            del parts[name]
-    parts |= svm.front.parts()
-    if svm.platt:
-        parts |= {"platt_a": svm.platt[0], "platt_b": svm.platt[1]}
-    if svm.deviation:
-        parts |= {"prior": svm.deviation.prior, "told": svm.deviation.bias}
-        parts |= {f"told {index}": weights for index, weights in enumerate(svm.deviation.weights)}
-    if svm.link:
-        parts["link"] = svm.link.value
-    if svm.head:
-        parts |= {"head": _OldNames((svm.head.nodes, svm.head.outputs))}
-        parts |= {f"head {name}": table for name, table in svm.head.tables.items()}
-    for index, part in enumerate(svm.parts):
-        parts[f"part {index}"] = digest(_parts(part))
-    return parts
-
-
-class _OldNames(tuple[object, ...]):
-    """Nodes of a head as they were once called, so that models keep their digest."""
-
-    def __repr__(self) -> str:
-        text = super().__repr__().replace("Join(", "Beside(")
-        return re.sub(r"Pick\((out='\w+'), x=", r"Columns(\1, values=", text)
 
 
 def is_idle(step: object) -> bool:

@@ -8,9 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from itertools import chain, combinations, combinations_with_replacement, islice
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from svmcompile.data.categories import Name, is_nan
+from svmcompile.data.text import is_unicode
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir.arithmetic import Array
 from svmcompile.model import front
@@ -21,6 +25,7 @@ from svmcompile.read.sklearn.fitted import Fitted
 from svmcompile.read.sklearn.kernel_maps import kernel_pca, nystroem
 from svmcompile.read.sklearn.text import VECTORIZERS, tfidf_transformer
 
+Flags = NDArray[np.bool_]
 SELECTORS = (
     "VarianceThreshold", "SelectKBest", "SelectPercentile", "SelectFromModel", "SelectFpr", "SelectFdr",
     "SelectFwe", "GenericUnivariateSelect", "RFE", "RFECV", "SequentialFeatureSelector",
@@ -200,56 +205,72 @@ def simple_imputer(fitted: Fitted) -> Front:
     nan, marker = _marker(fitted)
     values = _statistics(fitted)
     width = len(values)
+    text = np.array([isinstance(one, str) for one in values.tolist()])
     keeps_empty = fitted.optional("keep_empty_features")
-    kept = np.arange(width) if keeps_empty else np.flatnonzero(~np.isnan(values))
-    filled = front.pick(kept, width).then(front.fill(values[kept], nan, marker))
+    kept = np.arange(width) if keeps_empty else np.flatnonzero([not is_nan(one) for one in values.tolist()])
+    own = values[kept]
+    filled = front.pick(kept, width).then(
+        front.apart(text[kept], lambda some: front.fill(own[some], nan, marker))
+    )
     indicator = fitted.optional("indicator_")
     if not fitted.flag("add_indicator") or indicator is None:
         return filled
-    marks = _indicated(Fitted(indicator, "MissingIndicator", fitted.where), width, nan, marker)
+    marks = _indicated(Fitted(indicator, "MissingIndicator", fitted.where), width, nan, marker, text)
     return front.join([filled, marks], width) if marks else filled
 
 
-def _statistics(fitted: Fitted) -> Array:
-    """What is filled in; scikit-learn keeps a constant among objects."""
-    found = fitted.get("statistics_")
+def _statistics(fitted: Fitted) -> NDArray[Any]:
+    """What is filled in: numbers, or objects where some are text."""
+    found: NDArray[Any] = np.asarray(fitted.get("statistics_"))
+    if found.ndim != 1:
+        raise fitted.damaged(f"statistics_ has {found.ndim} dimension(s), expected 1")
+    values = found.tolist()
+    if any(isinstance(one, str) for one in values):
+        made: NDArray[Any] = np.empty(len(values), dtype=object)
+        made[:] = [Name(one) if isinstance(one, str) else one for one in values]
+        if all(isinstance(one, (str, int, float)) for one in values) and all(
+            is_unicode(one) for one in values if isinstance(one, str)
+        ):
+            return made
     try:
-        values = np.asarray(found).astype(np.float64)
+        return found.astype(np.float64)
     except (TypeError, ValueError):
         raise UnsupportedError(
-            f"{fitted.place}: fills in {found!r:.60}, which are not all numbers; encode such features first"
+            f"{fitted.place}: fills in {values!r:.60}, which are neither all text nor all numbers; "
+            "encode such features first"
         ) from None
-    if values.ndim != 1:
-        raise fitted.damaged(f"statistics_ has {values.ndim} dimension(s), expected 1")
-    return values
 
 
 def missing_indicator(fitted: Fitted) -> Front:
     """1 where a feature is missing. It is no error if the feature never was before."""
     fitted.require("features_")
     width = fitted.count("n_features_in_")
-    marks = _indicated(fitted, width, *_marker(fitted))
+    marks = _indicated(fitted, width, *_marker(fitted), np.full(width, False))
     if not marks:
         raise UnsupportedError(f"{fitted.place}: no feature was missing, so it gives none; leave it out")
     return marks
 
 
-def _indicated(fitted: Fitted, width: int, nan: bool, marker: float) -> Front | None:
+def _indicated(fitted: Fitted, width: int, nan: bool, marker: Any, text: Flags) -> Front | None:
     columns = fitted.numbers("features_", 1).astype(np.int64)
     if not len(columns):
         return None
-    return front.pick(columns, width).then(front.missing(nan, marker))
+    marked = front.apart(text[columns], lambda _: front.missing(nan, marker))
+    return front.pick(columns, width).then(marked)
 
 
-def _marker(fitted: Fitted) -> tuple[bool, float]:
-    """What stands for a missing feature: NaN, or a number."""
+def _marker(fitted: Fitted) -> tuple[bool, Any]:
+    """What stands for a missing feature: NaN, a number, or a text or None among texts."""
     value = fitted.get("missing_values")
+    if is_nan(value):
+        return True, 0.0
+    if value is None or (isinstance(value, str) and is_unicode(value)):
+        return False, None if value is None else Name(value)
     if isinstance(value, (bool, str)) or not isinstance(value, (int, float, np.number)):
         raise UnsupportedError(
-            f"{fitted.place}: missing_values={value!r} is not a number; mark missing features by NaN"
+            f"{fitted.place}: missing_values={value!r:.40} is no number, text or None; "
+            "mark missing features by NaN"
         )
-    if np.isnan(value):
-        return True, 0.0
     with np.errstate(over="ignore"):
         same = np.isfinite(value) and float(np.float32(value)) == float(value)
     if not same:

@@ -13,6 +13,7 @@ from svmcompile.ir.program import Labels
 from svmcompile.model.svm import SVM, LabelRule, Link
 from svmcompile.read.kernels import linear_machine
 from svmcompile.read.sklearn.fitted import Fitted
+from svmcompile.read.sklearn.targets import indicator_labels, is_indicator
 
 MULTI_CLASS = ("auto", "deprecated", "warn", "ovr", "multinomial")
 SGD_LINKS = {"log_loss": Link.LOGISTIC, "log": Link.LOGISTIC, "modified_huber": Link.CLIPPED}
@@ -31,10 +32,12 @@ REGRESSORS = (
 def read_linear_classifier(fitted: Fitted) -> SVM:
     """One row of weights for two classes, else one per class; the largest score wins."""
     fitted.require("coef_")
-    _refuse_many_labels(fitted)
     labels = fitted.labels()
     weights = fitted.numbers("coef_", 1, 2)
     weights = weights[np.newaxis] if weights.ndim == 1 else weights
+    binarizer = fitted.optional("_label_binarizer")
+    if binarizer is not None and is_indicator(fitted, binarizer):
+        return _of_many_labels(fitted, weights, len(labels))
     rows = 1 if len(labels) == 2 else len(labels)
     if weights.shape[0] != rows:
         raise fitted.damaged(f"coef_ has {weights.shape[0]} rows, expected {rows}")
@@ -42,12 +45,11 @@ def read_linear_classifier(fitted: Fitted) -> SVM:
     return linear_machine(weights, _intercepts(fitted, rows), rule, labels)
 
 
-def _refuse_many_labels(fitted: Fitted) -> None:
-    binarizer = fitted.optional("_label_binarizer")
-    if str(getattr(binarizer, "y_type_", "")).startswith("multilabel"):
-        raise UnsupportedError(
-            f"{fitted.place}: gives several labels per row, which cannot be compiled; train one for each"
-        )
+def _of_many_labels(fitted: Fitted, weights: Array, count: int) -> SVM:
+    """RidgeClassifier of an indicator matrix: every row of weights decides on a label of its own."""
+    if weights.shape[0] != count:
+        raise fitted.damaged(f"coef_ has {weights.shape[0]} rows, expected {count}")
+    return linear_machine(weights, _intercepts(fitted, count), LabelRule.EACH, indicator_labels(count))
 
 
 def read_sgd_classifier(fitted: Fitted) -> SVM:

@@ -32,6 +32,12 @@ from svmcompile.read.sklearn.ensembles import (
 )
 from svmcompile.read.sklearn.fitted import Fitted, role
 from svmcompile.read.sklearn.stacking import stack
+from svmcompile.read.sklearn.targets import (
+    classifier_chain,
+    indicator_rest,
+    is_indicator,
+    multi_output_classifier,
+)
 
 SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
 HOLDERS = {
@@ -56,9 +62,10 @@ def held(fitted: Fitted) -> object:
 
 
 def one_vs_rest(fitted: Fitted, front: Front, assembly: Assembly) -> Answer:
-    """Every class against all others: the largest response wins."""
+    """Every class against all others: the largest response wins, unless a row may have several labels."""
     fitted.require("estimators_")
-    _refuse_many_labels(fitted)
+    if is_indicator(fitted, fitted.get("label_binarizer_")):
+        return indicator_rest(fitted, front, assembly)
     labels = fitted.labels()
     answers = _answers(fitted, front, assembly, 1 if len(labels) == 2 else len(labels))
     kind = _kind(fitted, answers)
@@ -161,15 +168,6 @@ def _answers(fitted: Fitted, front: Front, assembly: Assembly, count: int) -> li
 
 def _kind(fitted: Fitted, answers: list[Answer]) -> str:
     return f"{fitted.role}({answers[0].kind})"
-
-
-def _refuse_many_labels(fitted: Fitted) -> None:
-    binarizer = Fitted(fitted.get("label_binarizer_"), "LabelBinarizer", fitted.where)
-    if str(binarizer.optional("y_type_")).startswith("multilabel"):
-        raise UnsupportedError(
-            f"{fitted.place}: gives several labels per row, which cannot be compiled; "
-            "compile its estimators_ one by one"
-        )
 
 
 def calibrated_classifier(fitted: Fitted, front: Front, assembly: Assembly) -> Answer:
@@ -320,5 +318,7 @@ WRAPPERS: dict[str, Callable[[Fitted, Front, Assembly], Answer]] = {
     "VotingRegressor": voting_regressor,
     "BaggingRegressor": bagging_regressor,
     "MultiOutputRegressor": multi_output,
+    "MultiOutputClassifier": multi_output_classifier,
+    "ClassifierChain": classifier_chain,
     "TransformedTargetRegressor": transformed_target,
 }

@@ -139,8 +139,12 @@ def results(program: Program, types: Types, name: str) -> list[Result]:
             comment = f"The standard deviation of the value {row}."
             found.append(Result(deviation, "predict_std", "deviations", 1, real, comment))
         return found
-    comment = f"The index of the label in {name}_labels, {row}."
-    found = [Result(main, "predict", "indices", 1, "int", comment)]
+    if types[main].kind is Kind.LABELS:
+        width, comment = types[main].width, f"The indices of the labels in {name}_labels, {row}."
+        found = [Result(main, "predict", "labels", width, "int32_t", comment, size(name, "targets"))]
+    else:
+        comment = f"The index of the label in {name}_labels, {row}."
+        found = [Result(main, "predict", "indices", 1, "int", comment)]
     if scores := program.output("scores"):
         width = types[scores].width
         comment = f"The {width} decision values of one row."
@@ -150,8 +154,9 @@ def results(program: Program, types: Types, name: str) -> list[Result]:
         )
     if probabilities := program.output("probabilities"):
         width = types[probabilities].width
-        comment = f"The probabilities of the {width} classes for one row."
-        many = size(name, "classes")
+        comment, many = f"The probabilities of the {width} classes for one row.", size(name, "classes")
+        if program.labels.targets:
+            comment, many = f"The {width} probabilities of one row.", size(name, "probabilities")
         found.append(Result(probabilities, "predict_proba", "probabilities", width, real, comment, many))
     if samples := program.output("samples"):
         comment = "The raw score of one row: its decision value without the offset."
@@ -199,7 +204,7 @@ def body(
     """
     functions_of = {symbols(f"%{node.out}", node.out) for node in program.body}  # which no local may hide
     local = Names(
-        KEYWORDS | functions_of | {"x", "z", "out", "scores", "probabilities", *(start or ())[1:]}
+        KEYWORDS | functions_of | {"x", "z", "out", "scores", "probabilities", target, *(start or ())[1:]}
     )
     row = {} if start and not with_row else {program.input.name: row_argument(program)}
     buffer = {**row, **dict([start] if start else [])}
@@ -230,13 +235,20 @@ def body(
             buffer[node.out] = buffer[held]
         else:
             buffer[node.out] = local(node.out)
-            real = c_real(value_number(node.out, program, types))
+            real = array_type(node.out, program, types)
             buffers.append(f"{real} {buffer[node.out]}[{types[node.out].width}]")
         calls.append(f"{function}({arguments}, {buffer[node.out]})")
     if not target and types[goal].kind is not Kind.LABEL:
         place = "" if types[goal].kind is Kind.INDEX else "[0]"
         calls.append(f"return {buffer[goal]}{place}")
     return Body(declaration, buffers + calls)
+
+
+def array_type(value: str, program: Program, types: Types) -> str:
+    """The C type of the numbers of a value that is an array."""
+    if types[value].kind is Kind.LABELS:
+        return "int32_t"
+    return c_real(value_number(value, program, types))
 
 
 def taken_over(program: Program, types: Types, node: Node) -> str | None:

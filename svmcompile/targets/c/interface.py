@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 from svmcompile import __version__
 from svmcompile.ir.arithmetic import FIXED
+from svmcompile.ir.check import infer_types
 from svmcompile.ir.kinds import Types
 from svmcompile.ir.program import Program
 from svmcompile.targets.c import api
@@ -41,6 +43,20 @@ def model_struct(program: Program, types: Types, name: str, labels: Any) -> dict
         "feature_names": wrap(map(_text, names), " " * 8) if names else "",
         "longest": max(map(len, map(_text, (*texts, *names)))),
     }
+
+
+def target_lines(program: Program) -> dict[str, Any] | None:
+    """What a header says of targets, those of equal classes together; None for one label per row."""
+    labels, chances, lines = program.labels, program.output("probabilities"), list[str]()
+    if labels is None or not labels.targets:
+        return None
+    for places, group in groupby(enumerate(labels.targets), lambda one: one[1]):
+        numbers = [number for number, _ in group]
+        first, last = numbers[0], numbers[-1]
+        which = f"Target {first}" if first == last else f"Targets {first} to {last}, each"
+        lines.append(f"{which}: {', '.join(map(str, places))}")
+    by_class = chances is not None and infer_types(program)[chances].width > len(labels.targets)
+    return {"lines": lines, "chances": by_class}
 
 
 def _text(text: str) -> str:

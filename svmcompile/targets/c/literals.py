@@ -180,3 +180,8 @@ NUMBERS: dict[Number, dict[str, Any]] = {
         tanh_limit="20.0", tanh_error="6e-16", magic="6755399441055744.0", sign_bit=63, suffix="pd",
     ),
 }  # fmt: skip
+
+
+def is_bulk(table: NDArray[Any]) -> bool:
+    """Whether a table is too large for decimals."""
+    return table.nbytes > MAX_DECIMAL_BYTES

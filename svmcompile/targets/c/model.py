@@ -12,11 +12,19 @@ from svmcompile.errors import EmitError
 from svmcompile.ir.arithmetic import FIXED
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.graph import float_number
-from svmcompile.ir.program import Code, Labels, Program
+from svmcompile.ir.program import Code, Program
 from svmcompile.targets.c import extra_functions as extra
 from svmcompile.targets.c import literals
 from svmcompile.targets.c.api import Function, c_real, functions, public_functions, results, row_type
-from svmcompile.targets.c.interface import ABI_VERSION, MODEL_VERSION, model_struct
+from svmcompile.targets.c.categories import (
+    CategoryTables,
+    category_bytes,
+    category_constants,
+    category_lines,
+    category_tables,
+)
+from svmcompile.targets.c.interface import ABI_VERSION, MODEL_VERSION, model_struct, target_lines
+from svmcompile.targets.c.labels import MAX_STRING, label_table
 from svmcompile.targets.c.misra import deviation_record
 from svmcompile.targets.c.node import emitted_tables, fixed_dots, helpers, scratch_bytes, stack_bytes
 from svmcompile.targets.c.nodes import CFile
@@ -31,14 +39,11 @@ from svmcompile.targets.c.table_comments import table_comments
 from svmcompile.targets.c.text import TextRows, text_rows, text_table_bytes
 from svmcompile.targets.templating import Names, check_name, comment, render
 
-INT32 = range(-(1 << 31), 1 << 31)
-INT64 = range(-(1 << 63), 1 << 63)
 TABLE_TYPES = {"float16": "uint16_t", "float32": "float", "float64": "double"}
 ARITHMETIC = {"f32": "float", "f64": "double", "q15": "16 bit", "q7": "8 bit"}
 MOST_STACK = 4 << 20  # half of what a main thread usually has
 # Helper functions that round by adding a constant, where any row takes the same instructions and elsewhere.
 STEADY_ROUNDING = {False: {"fade", "raise"}, True: {"fade", "raise", "exp2"}}
-MAX_STRING = 4095  # what every C99 compiler takes; for more, a warning is turned off
 
 
 def emit(
@@ -53,6 +58,8 @@ def emit(
     check_name(name)
     program = code.program
     parts = read_parts((), code.profile) if parts is None else parts
+    if not results(program, infer_types(program), name)[0].alone:
+        parts -= {"model"}  # which does not tell how many there are
     assert program.number, "lower the program first"
     if (stack := scratch_bytes(program)) > MOST_STACK:
         widest = max(types.width for types in infer_types(program).values())
@@ -79,7 +86,8 @@ def emit(
         files[f"{name}.c"] = text = strict(files[f"{name}.c"])
         files[f"{name}.misra.md"] = deviation_record(name, text)
     tables = {symbols(f"@{one}"): _held(program, one) for one in _emitted(program, code.folded)}
-    tables |= context["text"].tables if context["text"] else {}
+    for brought in filter(None, (context["text"], context["categories"])):
+        tables |= brought.tables
     if asked := extra.points(program):
         tables[f"{name}_vectors"] = np.array(asked, np.int32)
     check_tables(files[f"{name}.c"], tables, program.labels, f"{name}_labels", context["parts"])
@@ -92,6 +100,7 @@ RESERVED = frozenset(
     "decision_function_q exp2 tanh power root cosine log dot kernel pick "
     "wide_exp2 wide_tanh wide_power wide_root wide_cosine wide_log wide_pick wide_dot wide_dot_i8 "
     "wide_dot_f16 "
+    "category category_n category_order "
     "distance wide_distance needs_double_constants needs_signed_shifts get model fill".split()
 ) | {
     f"{any_}{function}{sparse}"
@@ -110,7 +119,9 @@ def sizes(code: Code) -> dict[str, int]:
     names = _emitted(program, code.folded)
     known = {
         "scratch_bytes": scratch_bytes(program),
-        "table_bytes": sum(program.tables[name].nbytes for name in names) + text_table_bytes(program),
+        "table_bytes": sum(program.tables[name].nbytes for name in names)
+        + text_table_bytes(program)
+        + category_bytes(program),
     }
     if style.device:
         file = CFile(program, infer_types(program), style=style)
@@ -130,19 +141,19 @@ def _context(
     asked = extra.points(program)
     quantised = extra.quantised_functions(file)
     sparse = None if asked or "sparse" not in parts else extra.sparse_rows(file, around)
-    text = text_rows(file)
-    api = _api(file, sparse, quantised, text)
-    labels = _labels(program.labels)
+    text, categories = text_rows(file), category_tables(program, name)
+    brought = {**(text.tables if text else {}), **(categories.tables if categories else {})}
+    api = _api(file, sparse, quantised, text, categories)
+    labels = label_table(program.labels)
     struct = model_struct(program, types, name, labels) if "model" in parts else None
     bodies_of = extra.functions_with_kernel if asked else functions
-    has_bulk = any(table["bulk"] for table in tables) or bool(
-        text and any(map(_is_bulk, text.tables.values()))
-    )
+    has_bulk = any(table["bulk"] for table in tables) or any(map(literals.is_bulk, brought.values()))
     by_feature = bool(sparse and sparse.native) and any(node.by_feature for node in nodes)
     return {
         **_names(program, name, profile),
         "sparse": sparse,
         "text": text,
+        "categories": categories,
         "terms": next((node.context() for node in nodes if node.takes_terms), None) if text else None,
         "results": results(program, types, name),
         "has_model": struct,
@@ -150,8 +161,7 @@ def _context(
         "points": _points(program, asked) if asked else None,
         "labels": labels,
         "api": api,
-        "tables": tables
-        + [_table(*one, "Text.", profile == "host") for one in (text.tables if text else {}).items()],
+        "tables": tables + [_table(*one, "Text.", profile == "host") for one in brought.items()],
         "has_bulk": has_bulk,
         "has_long_strings": has_bulk
         or bool(labels and labels["long"])
@@ -179,8 +189,10 @@ def _names(program: Program, name: str, profile: str) -> dict[str, Any]:
         "profile": profile,
         "banner": _banner(program),
         "features": [comment(feature) for feature in program.input.feature_names],
+        "texts": category_lines(program),
         "real": c_real(program.number or "f64"),
         "row_type": row_type(program),
+        "targets": target_lines(program),
         "abi_version": ABI_VERSION,
         "model_version": MODEL_VERSION,
     }
@@ -263,7 +275,11 @@ def _check_double(program: Program, soft_double: bool) -> None:
 
 
 def _api(
-    file: CFile, sparse: extra.SparseRows | None, quantised: list[extra.Both], text: TextRows | None
+    file: CFile,
+    sparse: extra.SparseRows | None,
+    quantised: list[extra.Both],
+    text: TextRows | None,
+    categories: CategoryTables | None,
 ) -> list[Function]:
     """All functions of the header, the self-test last."""
     api = public_functions(file.program, file.types, file.name)
@@ -274,6 +290,7 @@ def _api(
         api += [function for one in sparse.functions for function in (one.single, one.batch)]
     if text:
         api += [function for one in text.functions for function in (one.single, one.sized)]
+    api += categories.functions if categories else ()
     return [*api, *(function for function, _ in quantised), self_test]
 
 
@@ -294,52 +311,20 @@ def _banner(program: Program) -> list[str]:
 
 
 def _constants(program: Program, asked: list[int]) -> dict[str, int]:
-    scores, values = program.output("scores"), program.n_values
+    types, labels = infer_types(program), program.labels
+    width = {output.name: types[output.value].width for output in program.outputs}
+    targets, values = len(labels.targets) if labels else 0, program.n_values
     known = {
         "N_FEATURES": program.n_features,
         "N_VECTORS": len(asked),
         "SELF": -1 if extra.asks_itself(program) else 0,
-        "N_CLASSES": program.n_classes if program.labels else 0,
-        "N_SCORES": infer_types(program)[scores].width if scores else 0,
+        "N_CLASSES": program.n_classes,
+        "N_TARGETS": targets,
+        "N_SCORES": width.get("scores", 0),
+        "N_PROBABILITIES": width.get("probabilities", 0) if targets else 0,
         "N_VALUES": values if values > 1 else 0,
     }
-    return {name: value for name, value in known.items() if value}
-
-
-def _labels(labels: Labels | None) -> dict[str, Any] | None:
-    """The label table: the narrowest C type that holds every label as it is."""
-    if labels is None:
-        return None
-    values = labels.values
-    if labels.kind == "str":
-        items, c_type = [literals.string(str(value)) for value in values], "char *const "
-    elif labels.kind == "float":
-        items, c_type = [literals.real(float(value), "f64") for value in values], "double "
-    elif all(int(value) in INT32 for value in values):
-        items, c_type = [_integer(int(value), "INT32") for value in values], "int32_t "
-    elif all(int(value) in INT64 for value in values):
-        items, c_type = [_integer(int(value), "INT64") for value in values], "int64_t "
-    elif all(0 <= int(value) < 1 << 64 for value in values):
-        items, c_type = [f"UINT64_C({int(value)})" for value in values], "uint64_t "
-    else:
-        raise EmitError("the labels do not fit any integer type of C")
-    names = [str(value) for value in values]
-    return {
-        "type": c_type,
-        "count": len(items),
-        "text": literals.wrap(items),
-        "long": any(len(item) > MAX_STRING for item in items),
-        "names": literals.wrap([literals.string(text) for text in names], " " * 8),
-        "longest": max(len(text.encode()) for text in names),
-        "are_text": labels.kind == "str",
-    }
-
-
-def _integer(value: int, kind: str) -> str:
-    """An integer literal; the least value of a type has no literal of its own."""
-    if value == (INT32 if kind == "INT32" else INT64).start:
-        return f"{kind}_MIN"
-    return str(value) if value in INT32 else f"INT64_C({value})"
+    return {name: value for name, value in known.items() if value} | category_constants(program)
 
 
 def _table_text(table: NDArray[Any], bulk: bool, is_host: bool) -> str:
@@ -370,20 +355,16 @@ def _tables(file: CFile, is_host: bool) -> list[dict[str, Any]]:
         table = _held(program, name)
         if not table.size:
             raise EmitError(f"table {name!r} is empty, which C does not allow; optimise the program first")
-        bulk = symbols(f"@{name} bulk", f"{name}_bulk") if _is_bulk(table) else ""
+        bulk = symbols(f"@{name} bulk", f"{name}_bulk") if literals.is_bulk(table) else ""
         tables.append(_table(symbols(f"@{name}", name), table, comments[name], is_host, bulk))
     return tables
-
-
-def _is_bulk(table: NDArray[Any]) -> bool:
-    return table.nbytes > literals.MAX_DECIMAL_BYTES
 
 
 def _table(
     name: str, table: NDArray[Any], comment: str, is_host: bool, bulk_name: str = ""
 ) -> dict[str, Any]:
     """What the template needs of a table."""
-    bulk = _is_bulk(table)
+    bulk = literals.is_bulk(table)
     return {
         "name": name,
         "comment": comment,

@@ -344,6 +344,7 @@ def _deepest(file: CFile, goal: str) -> int:
         for node in nodes
         if types[node.node.out].kind in ARRAYS and not taken_over(program, types, node.node)
     ]
+    held += [INT * node.out_width for node in nodes if types[node.node.out].kind is Kind.LABELS]
     below = [node.scratch() + (_deepest(file, node.lazy) if node.lazy else 0) for node in nodes]
     return sum(held) + max(below, default=0)
 

@@ -85,7 +85,9 @@ class SelfTest:
         if program.labels is None:
             alone = f"outputs[0] = {name}_predict{suffix}({row})"
             call = alone if width == 1 else f"{name}_predict{suffix}({row}, outputs)"
-        labels = None if self.labels is None else [str(label) for label in self.labels]
+        labels = None if self.labels is None else [str(label) for label in self.labels.ravel()]
+        targets = len(program.labels.targets) if program.labels else 0
+        predict = f"{name}_predict{suffix}({row}{', found' if targets else ''})"
         return {
             "rows": len(self.rows),
             "width": program.n_features,
@@ -94,7 +96,8 @@ class SelfTest:
             "inputs": "" if by_feature or self.texts else _rows(self.rows, program.input.number or number),
             "row_type": row_type(program),
             "by_feature": self._by_feature(number) if by_feature else None,
-            "predict": f"{name}_predict{suffix}({row})",
+            "predict": predict,
+            "targets": targets,
             "expected": _rows(self.expected, number),
             "tolerances": wrap([real(value, number) for value in self.tolerances], " " * 8),
             "labels": wrap(labels, " " * 8) if labels else "",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
@@ -111,6 +111,15 @@ class Graph:
         self._add("Identity", (value,), [name], {})
         shape = [rows] if width is None else [rows, width]
         self._outputs.append(helper.make_tensor_value_info(name, element, shape))
+
+    def split_output(self, name: str, value: str, element: int, widths: Sequence[int]) -> None:
+        """Some columns of a tensor after others, as a sequence of tensors."""
+        from onnx import helper
+
+        inputs = value, self.constant(np.array(widths, np.int64))
+        self._add("SplitToSequence", inputs, [name], {"axis": 1, "keepdims": 1})
+        one = helper.make_tensor_type_proto(element, None)
+        self._outputs.append(helper.make_value_info(name, helper.make_sequence_type_proto(one)))
 
     def zipped_output(self, name: str, value: str, keys: dict[str, Any]) -> None:
         """A sequence of maps from labels to the row's floats, which has no fixed length."""

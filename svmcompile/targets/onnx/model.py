@@ -75,6 +75,8 @@ def chosen_outputs(program: Program, options: OnnxOptions) -> dict[str, str]:
     found = {PUBLIC_NAMES.get(output.name, output.name): output.value for output in program.outputs}
     if options.zipmap and "probabilities" not in found:
         raise OptionError("zipmap is about probabilities, and the model has none")
+    if options.zipmap and program.labels and program.labels.targets:
+        raise OptionError("zipmap is for one label per row, and this model gives several; leave it out")
     order = options.outputs or (tuple(found) if options.keeps_order else OUTPUTS)
     missing = [output for output in options.outputs if output not in found]
     if missing:
@@ -105,8 +107,12 @@ def metadata(program: Program, precision: Precision) -> dict[str, str]:
         entries["noise_scale"] = repr(origin.details["noise_scale"])
     if program.labels:
         entries["labels"] = json.dumps(program.labels.values)
+        if program.labels.targets:
+            entries["targets"] = json.dumps(program.labels.targets)
     if program.input.feature_names:
         entries["feature_names"] = json.dumps(program.input.feature_names)
+    if program.categories:
+        entries["categories"] = json.dumps(program.categories.facts(program.feature_names))
     return entries
 
 
@@ -157,9 +163,13 @@ def _output(program: Program, values: Values, output: str, value: str) -> None:
     """One output under its public name; scores are rounded to the number type."""
     graph, tensor, options = values.graph, values.names[value], values.options
     name, rows = options.names[output], options.onnx_batch or BATCH
+    targets = program.labels.targets if program.labels else ()
     if output == "label":
         table = label_table(_labels(program), values.number)
-        graph.output(name, graph.op("Gather", table, tensor, axis=0), element_of(table.dtype), None, rows)
+        width = len(targets) or None
+        graph.output(name, graph.op("Gather", table, tensor, axis=0), element_of(table.dtype), width, rows)
+    elif output == "probabilities" and targets and values.types[value].width > len(targets):
+        graph.split_output(name, values.narrow(tensor), values.element, [*map(len, targets)])
     elif output == "probabilities" and options.zipmap:
         floats = tensor if tensor in values.floats else values.cast(tensor, np.dtype(np.float32))
         graph.zipped_output(name, floats, _keys(_labels(program)))

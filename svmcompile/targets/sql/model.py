@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from svmcompile.data.categories import MISSING, UNKNOWN
 from svmcompile.errors import EmitError
 from svmcompile.ir.graph import leading_to
 from svmcompile.ir.node import At
@@ -67,14 +68,20 @@ def feature_columns(program: Program) -> tuple[str, ...]:
 
 
 def _features(program: Program) -> Iterator[str]:
-    """The row as doubles, NULL for NaN, which some databases take for the largest number."""
-    return (f"nullif(CAST({name} AS DOUBLE PRECISION), 'NaN')" for name in feature_columns(program))
+    """The row as doubles, NULL for NaN, which some databases take for the largest number; text as codes."""
+    for at, name in enumerate(feature_columns(program)):
+        if text := program.categories.by_feature.get(at):
+            codes = [(_literal(one, "category"), number(code)) for one, code in text.codes.items()]
+            known = case(codes, number(UNKNOWN), name)
+            yield case([(f"{name} IS NULL", number(MISSING))], known) if text.missing else known
+        else:
+            yield f"nullif(CAST({name} AS DOUBLE PRECISION), 'NaN')"
 
 
-def _literal(label: Any) -> str:
+def _literal(label: Any, what: str = "label") -> str:
     """A label as its own type in SQL."""
     if isinstance(label, str):
         if "\0" in label:
-            raise EmitError(f"label {label!r} holds a NUL character, which ends a string in SQL")
+            raise EmitError(f"{what} {label!r} holds a NUL character, which ends a string in SQL")
         return "'" + label.replace("'", "''") + "'"
     return number(label) if isinstance(label, float) else str(label).upper()

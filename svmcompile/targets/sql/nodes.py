@@ -63,6 +63,15 @@ def _(node: ir.Missing, at: At, query: Query) -> Columns:
     return [case([(_missing(node, x), "1e0")], "0e0") for x in at.x]
 
 
+@build.register
+def _(node: ir.Matches, at: At, query: Query) -> Columns:
+    x = query.held(at.x)
+    poison = {column: query.poison([x[column]]) for column in dict.fromkeys(at.columns.tolist())}
+    sign = "=" if node.test == "equal" else ">="
+    flags = zip(at.columns.tolist(), at.values, strict=True)
+    return [f"{case([(f'{x[c]} {sign} {number(v)}', '1e0')], '0e0')} + {poison[c]}" for c, v in flags]
+
+
 def _missing(node: ir.Fill | ir.Missing, x: str) -> str:
     return f"{x} IS NULL" if node.nan else f"{x} = {number(node.marker)}"
 

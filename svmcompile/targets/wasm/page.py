@@ -20,10 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile import __version__
+from svmcompile.data.categories import MISSING, UNKNOWN, TextColumn
 from svmcompile.ir.arithmetic import BYTES
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.program import Program
 from svmcompile.targets.c.api import public_functions
+from svmcompile.targets.c.categories import category_functions
 from svmcompile.targets.c.node import scratch_bytes
 from svmcompile.targets.c.text import text_functions
 from svmcompile.targets.templating import render
@@ -52,16 +54,18 @@ class WasmSource:
 
 def wasm_source(program: Program, name: str) -> WasmSource:
     """The exports of a machine program under short names: `predict` of `int digits_predict(...)`."""
-    types = infer_types(program)
-    scores = program.output("scores")
+    types, scores, chances = infer_types(program), program.output("scores"), program.output("probabilities")
     declarations = [function.declaration for function in public_functions(program, types, name)]
     declarations += [one.sized.declaration for one in text_functions(program, types, name)]
+    declarations += [category_functions(name)[1].declaration] if program.categories else []
     numbers = {
         "number_bytes": BYTES[program.number or "f64"],
         "n_features": program.n_features,
         "n_classes": program.n_classes,
         "n_scores": types[scores].width if scores else 0,
     }
+    if program.labels and program.labels.targets:
+        numbers["n_probabilities"] = types[chances].width if chances else 0
     shorts = [
         declaration.split("(")[0].split()[-1].removeprefix(f"{name}_") for declaration in declarations
     ]
@@ -115,6 +119,7 @@ def try_facts(program: Program, name: str, rows: NDArray[Any] | None) -> dict[st
         ],
         "labels": [str(label) for label in program.labels.values] if program.labels else None,
         "features": list(program.feature_names),
+        "codes": {column.feature: _choices(column) for column in program.categories.columns},
         "n_features": program.n_features,
         "double": program.number == "f64",
         "scores": score_names(program),
@@ -124,6 +129,13 @@ def try_facts(program: Program, name: str, rows: NDArray[Any] | None) -> dict[st
         "high": high,
         "examples": [_numbers(row) for row in probes[::-1][: max(1, MOST_NUMBERS // program.n_features)]],
     }
+
+
+def _choices(column: TextColumn) -> list[tuple[str, int]]:
+    """What a feature of text may be, with the code of each; what is no category stands last."""
+    others = [("(missing)", MISSING)] if column.missing else []
+    known = sorted(column.codes.items(), key=lambda one: one[1])
+    return [*((name, code) for name, code in known if code >= 0), *others, ("(another)", UNKNOWN)]
 
 
 def score_names(program: Program) -> list[str]:
