@@ -80,7 +80,10 @@ def make_models(folder: Path, words: int, vectors: int, wanted: list[str]) -> li
 def used() -> tuple[float, float]:
     """Seconds of processor time of this process, and the most megabytes it has held."""
     told = resource.getrusage(resource.RUSAGE_SELF)
-    return told.ru_utime + told.ru_stime, told.ru_maxrss / 1024
+    status = Path("/proc/self/status")  # Linux counts what the parent held as this process's, but not there
+    lines = status.read_text().splitlines() if status.exists() else []
+    peaks = [float(line.split()[1]) for line in lines if line.startswith("VmHWM")]
+    return told.ru_utime + told.ru_stime, (peaks or [told.ru_maxrss])[0] / 1024
 
 
 class Steps:

@@ -9,10 +9,21 @@ from typing import Any
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris, make_moons
+from sklearn.ensemble import VotingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import RBFSampler
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, Normalizer, PolynomialFeatures, StandardScaler
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    PolynomialFeatures,
+    QuantileTransformer,
+    SplineTransformer,
+    StandardScaler,
+    TargetEncoder,
+)
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 
 import svmcompile as sc
@@ -31,6 +42,12 @@ def calibrated(method: str, ensemble: bool) -> Any:
     return CalibratedClassifierCV(rbf(), method=method, cv=2, ensemble=ensemble)
 
 
+FLAGS = make_union(
+    OneHotEncoder(handle_unknown="ignore"),
+    KBinsDiscretizer(4, quantile_method="averaged_inverted_cdf"),
+    TargetEncoder(),
+)
+CURVES = make_union(SplineTransformer(), QuantileTransformer(n_quantiles=30))
 EXACT: dict[str, Any] = {
     "two": (rbf(probability=True, random_state=0), X, np.array(["no", "yés"])[(Y > 0).astype(int)]),
     "three": (make_pipeline(StandardScaler(), rbf(probability=True, random_state=0)), X, Y),
@@ -46,6 +63,10 @@ EXACT: dict[str, Any] = {
     "max": (make_pipeline(Normalizer("max"), rbf()), X, Y),
     "powers": (make_pipeline(PolynomialFeatures(2), StandardScaler(), rbf()), X, Y),
     "cosine": (make_pipeline(RBFSampler(n_components=8, random_state=0), rbf()), X, Y),
+    "flags": (make_pipeline(FLAGS, rbf()), X.astype(np.float32).astype(np.float64), Y),
+    "curves": (make_pipeline(CURVES, rbf()), X, Y),
+    "steps": (make_pipeline(SplineTransformer(degree=0, extrapolation="continue"), LinearSVC()), X, Y),
+    "weighed": (VotingClassifier([("a", rbf()), ("b", LinearSVC())], weights=[1, 2]), X, Y),
     "filled": (
         make_pipeline(SimpleImputer(add_indicator=True), StandardScaler(), rbf()),
         np.where(np.random.default_rng(4).random(X.shape) < 0.1, np.nan, X), Y,

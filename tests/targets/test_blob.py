@@ -6,6 +6,7 @@ import shutil
 import struct
 import subprocess
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,15 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import KBinsDiscretizer
-from sklearn.svm import SVC
+from sklearn.preprocessing import PowerTransformer
+from sklearn.svm import SVC, OneClassSVM
 
 import svmcompile as sc
+from svmcompile.accelerate.registry import accelerate
 from svmcompile.errors import EmitError, OptionError, ReadError
 from svmcompile.flow.form import Form
+from svmcompile.optimise import optimise
+from svmcompile.read import read
 from svmcompile.targets.blob.blob import CODES, OPERATIONS
 from svmcompile.targets.blob.model import runner
 from tests.fuzz.blobs import build_fuzzer, mutate
@@ -45,6 +49,18 @@ def test_blobs_give_every_bit_of_the_compiled_form(case: str) -> None:
     for name in ("predict", "decision_function"):
         left, right = (getattr(form, name)(rows, allow_nan=True) for form in forms)
         assert np.array_equal(left, right, equal_nan=name != "predict")
+
+
+def test_densities_are_those_of_the_interpreter() -> None:
+    marks = np.repeat([-0.5, -0.2, 0.0, 0.1, 0.3], 2)
+    svm = replace(read(OneClassSVM(gamma=1.0, nu=0.2).fit(X)), density_marks=marks)
+    program, rows = optimise(accelerate(svm, None, "exact", {})), some_rows("outliers")
+    wanted = program.predict_proba(rows)
+    assert len(np.unique(wanted[:, 1])) > 5
+    for number in ("f64", "f32"):
+        found = Form(program, "density", "blob", number).build().predict_proba(rows, allow_nan=True)
+        same = np.isclose(found, wanted, atol=1e-6, equal_nan=True).all(axis=1)
+        assert same.mean() >= (1 if number == "f64" else 0.999)  # a score may be a mark but for rounding
 
 
 def operations_of(blob: bytes) -> set[int]:
@@ -142,9 +158,9 @@ def test_what_blobs_do_not_cover_is_refused_by_name(options: Any, error: Any, re
 
 
 def test_models_that_blobs_do_not_cover_are_told_what_helps() -> None:
-    bins = make_pipeline(KBinsDiscretizer(3, strategy="uniform"), SVC()).fit(X, Y > 0)
-    with pytest.raises(EmitError, match=r"no operation for Matches .*: use target c"):
-        sc.emit(sc.compile(bins), target="blob")
+    powers = make_pipeline(PowerTransformer(), SVC()).fit(X, Y > 0)
+    with pytest.raises(EmitError, match=r"no operation for BoxCox .*: use target c"):
+        sc.emit(sc.compile(powers), target="blob")
     process = GaussianProcessRegressor(RBF(), alpha=0.1, optimizer=None).fit(X, Y)
     with pytest.raises(EmitError, match="uncertainty=false"):
         sc.emit(sc.compile(process), target="blob")

@@ -6,6 +6,7 @@ from svmcompile.errors import EmitError
 from svmcompile.ir.arithmetic import LONG, SEGMENT, Number
 from svmcompile.ir.check import infer_types
 from svmcompile.ir.program import Program
+from svmcompile.targets.blob import composed as composed  # registers its nodes
 from svmcompile.targets.blob.blob import OUTPUTS, TEXT, Blob, Register
 from svmcompile.targets.blob.nodes import Values
 from svmcompile.targets.c.literals import EXP2_COEFFICIENTS, cosine_terms
