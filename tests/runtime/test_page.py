@@ -12,9 +12,12 @@ import pytest
 from chromium import Browser, find_browser
 from load_cases import regressor, written
 from sklearn.datasets import load_digits, load_iris
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.svm import SVC
 
 import svmcompile as sc
+from svmcompile.data.rows import side_by_side
 from svmcompile.ir.bounds import error_bounds
 
 pytestmark = [
@@ -142,3 +145,24 @@ def test_many_features_and_a_regressor(browser: Browser, tmp_path: Path) -> None
     browser.open(folder / "model.html", "#row=1,2,3,4")
     shown = float(browser.ask("document.getElementById('label').dataset.value"))
     assert shown == sc.load(folder).predict([[1, 2, 3, 4]])[0]
+
+
+def test_several_labels(browser: Browser, tmp_path: Path) -> None:
+    iris = load_iris(as_frame=True)
+    tags = np.stack([iris.target > 0, iris.data.iloc[:, 0] > 6], axis=1).astype(int)
+    names = np.stack([np.array([*HOSTILE])[iris.target], np.where(tags[:, 1], "long", "short")], axis=1)
+    machine = SVC(probability=True, random_state=0)
+    for model, Y in ((OneVsRestClassifier(machine), tags), (MultiOutputClassifier(machine), names)):
+        page, program = page_of(model.fit(iris.data, Y), tmp_path, iris.data)
+        for row in iris.data.to_numpy()[[0, 60, 140]]:
+            browser.open(page, "#row=" + ",".join(map(str, row)))
+            wanted = ", ".join(map(str, program.predict([row])[0]))
+            assert browser.ask("document.getElementById('label').textContent") == wanted
+            chances = side_by_side(program.predict_proba([row]))[0]
+            np.testing.assert_allclose(values(browser, "chances"), chances, atol=1e-5)
+            if model.__class__ is OneVsRestClassifier:
+                found = program.decision_function([row])[0]
+                np.testing.assert_allclose(values(browser, "scores"), found, atol=1e-4)
+        who = browser.ask("[...document.querySelectorAll('#chances .who')].map((e) => e.textContent)")
+        assert who[-1] == ("label 1" if Y is tags else "label 1: short")
+        assert browser.ask("document.title") != "broken"

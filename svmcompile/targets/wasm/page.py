@@ -114,7 +114,7 @@ def try_facts(program: Program, name: str, rows: NDArray[Any] | None) -> dict[st
         "about": [
             origin.source,
             f"{program.n_features} features",
-            f"{program.n_classes} classes" if program.labels else "regression",
+            program.several or (f"{program.n_classes} classes" if program.labels else "regression"),
             f"method {origin.method}: {CLAIMS[origin.claim.value]}",
         ],
         "labels": [str(label) for label in program.labels.values] if program.labels else None,
@@ -124,6 +124,7 @@ def try_facts(program: Program, name: str, rows: NDArray[Any] | None) -> dict[st
         "double": program.number == "f64",
         "scores": score_names(program),
         "probabilities": program.output("probabilities") is not None,
+        **_several(program),
         "side": side(program),
         "low": low,
         "high": high,
@@ -147,7 +148,21 @@ def score_names(program: Program) -> list[str]:
     labels = [str(label) for label in program.labels.values]
     if any(getattr(node, "pairs", "") == value for node in program.body):
         return [f"{one} / {other}" for one, other in combinations(labels, 2)]
+    if program.labels.targets:
+        return [f"label {target}" for target in range(width)]
     return labels if width == len(labels) else ["decision value"]
+
+
+def _several(program: Program) -> dict[str, Any]:
+    """How many labels a row gets, and what each probability is of, where these are more than one."""
+    labels, chances = program.labels, program.output("probabilities")
+    if labels is None or not labels.targets:
+        return {}
+    names = [f"label {target}" for target in range(labels.per_row)]
+    if chances and infer_types(program)[chances].width > labels.per_row:
+        every = zip(names, labels.of_targets(), strict=True)
+        names = [f"{name}: {label}" for name, classes in every for label in classes]
+    return {"targets": labels.per_row, "chances": names}
 
 
 def side(program: Program) -> int:
