@@ -50,6 +50,14 @@ def test_lists_alone_answer_as_the_model_does():
     assert program.cost(X).mean_kernel_evaluations == 0
 
 
+def test_few_planes_say_when_they_do_not_suit():
+    X, _, model = waves()
+    few, many = (sc.compile(model, method=METHOD, X=X[:600], end="label", max_nodes=n) for n in (1, 100))
+    agreement = few.origin.details["lists"]["agreement_on_rows_of_the_lists"]
+    assert any(f"do not suit this model: {agreement:.1%} agreement" in note for note in few.origin.notes)
+    assert not any("do not suit" in note for note in many.origin.notes)
+
+
 def test_predictions_make_short_lists_and_noisy_labels_long_ones():
     X, y, model = waves()
     by_model = sc.compile(model, method=METHOD, X=X[:600], end="label")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from svmcompile.accelerate.builder import Builder, remarked
-from svmcompile.accelerate.fitting.calibration import refuse_rows_of_the_tree, too_few
+from svmcompile.accelerate.fitting.calibration import IN_FEW_BYTES, refuse_rows_of_the_tree, too_few
 from svmcompile.accelerate.fitting.rows import class_numbers, finite_rows
 from svmcompile.accelerate.h1_tree.exits import Choice, choose, proven, rows_of
 from svmcompile.accelerate.h1_tree.forest import OUT, Lists, grown, growth_of
@@ -26,6 +26,7 @@ from svmcompile.model.svm import SVM
 
 PROOF = 0.25  # of the rows prove the agreement, where none are given for it
 CHOICE = 0.2  # of the others choose among lists
+POOR = 0.95  # share of labels below which lists alone do not suit
 
 
 def h1_tree(svm: SVM, data: Data | None, options: H1TreeOptions) -> Program:
@@ -43,13 +44,24 @@ def h1_tree(svm: SVM, data: Data | None, options: H1TreeOptions) -> Program:
     builder = Builder(svm)
     lists = forest.lists()
     add_lists(builder, builder.preprocess(), lists, points, options.planes)
+    told = figures(lists, rows, svm)
     details = {
-        "lists": figures(lists, rows, svm) | {"grown": forest.grown},
+        "lists": told | {"grown": forest.grown},
         "rows": {"lists": len(points)},
         "regions_on": "rows of the lists",
         "nodes": _records(svm, lists, rows),
     }
-    return remarked(builder.finish(OUT, "h1-tree", Claim.APPROXIMATE, details=details), data.X, ())
+    program = builder.finish(OUT, "h1-tree", Claim.APPROXIMATE, details=details)
+    notes = _unsuited(told["agreement_on_rows_of_the_lists"]) if given is None else []
+    return remarked(program, data.X, notes)
+
+
+def _unsuited(agreement: float) -> list[str]:
+    """Where lists alone lose too many labels, even of the rows that they were grown for."""
+    if agreement >= POOR:
+        return []
+    found = f"{agreement:.1%} agreement on their own rows"
+    return [f"lists alone do not suit this model: {found}; {IN_FEW_BYTES}"]
 
 
 def _given(svm: SVM, data: Data, options: H1TreeOptions) -> Any:
