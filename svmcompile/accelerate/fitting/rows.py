@@ -173,15 +173,18 @@ def _nearest(starts: Array, rows: Array, count: int) -> NDArray[Any]:
 def _nearest_by_products(starts: Array, rows: Array, count: int) -> NDArray[np.intp]:
     """Numbers of the nearest rows of each start, the nearest first: [starts, count].
 
-    Products find some more than those, whose distances are then taken from differences.
+    Products in float32 find some more than those, whose distances are then taken from differences.
     """
     middle = rows.mean(axis=0)
     others = rows - middle
-    squares, some = np.square(others).sum(axis=1), min(2 * count, len(rows))
+    size = float(np.abs(others).max()) or 1.0
+    rough = (others / size).astype(np.float32)
+    squares, some = np.square(rough).sum(axis=1), min(2 * count, len(rows))
     found, step = np.empty((len(starts), count), dtype=np.intp), max(1, BLOCK_VALUES // len(rows))
     for at in range(0, len(starts), step):
         block = starts[at : at + step] - middle
-        candidates = np.argpartition(squares - 2 * block @ others.T, some - 1, axis=1)[:, :some]
+        near = squares - (2 / size * block).astype(np.float32) @ rough.T
+        candidates = np.argpartition(near, some - 1, axis=1)[:, :some]
         candidates.sort(axis=1)
         apart = np.stack([np.square(others[one] - block).sum(axis=1) for one in candidates.T], axis=1)
         order = np.argsort(apart, axis=1, kind="stable")[:, :count]
