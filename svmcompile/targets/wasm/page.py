@@ -64,6 +64,8 @@ def wasm_source(program: Program, name: str) -> WasmSource:
         "n_classes": program.n_classes,
         "n_scores": types[scores].width if scores else 0,
     }
+    if program.n_values > 1:
+        numbers["n_values"] = program.n_values
     if program.labels and program.labels.targets:
         numbers["n_probabilities"] = types[chances].width if chances else 0
     shorts = [
@@ -122,8 +124,9 @@ def try_facts(program: Program, name: str, rows: NDArray[Any] | None) -> dict[st
         "codes": {column.feature: _choices(column) for column in program.categories.columns},
         "n_features": program.n_features,
         "double": program.number == "f64",
+        "results": program.labels.per_row if program.labels else program.n_values,
         "scores": score_names(program),
-        "probabilities": program.output("probabilities") is not None,
+        "chances": chance_names(program),
         "side": side(program),
         "low": low,
         "high": high,
@@ -147,7 +150,24 @@ def score_names(program: Program) -> list[str]:
     labels = [str(label) for label in program.labels.values]
     if any(getattr(node, "pairs", "") == value for node in program.body):
         return [f"{one} / {other}" for one, other in combinations(labels, 2)]
-    return labels if width == len(labels) else ["decision value"]
+    if width == len(labels) and not program.labels.targets:
+        return labels
+    return [f"decision value {at}" for at in range(1, width + 1)] if width > 1 else ["decision value"]
+
+
+def chance_names(program: Program) -> list[str]:
+    """The class that each probability is of."""
+    value, labels = program.output("probabilities"), program.labels
+    if value is None or labels is None:
+        return []
+    every = list(map(str, labels.values))
+    if not labels.targets:
+        return every
+    alone = infer_types(program)[value].width == len(
+        labels.targets
+    )  # those of the last class of each target
+    told = [(at, classes[-alone:]) for at, classes in enumerate(labels.targets, 1)]
+    return [f"{at}: {every[one]}" for at, classes in told for one in classes]
 
 
 def side(program: Program) -> int:
