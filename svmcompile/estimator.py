@@ -105,7 +105,12 @@ class Compiled(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted().score(self._rows(X), y, sample_weight)
 
     def _rows(self, X: Any) -> Any:
-        """Rows by scikit-learn's own checks: features as in `fit`, no NaN that nothing fills in."""
+        """Rows by scikit-learn's own checks: features as in `fit`, no NaN that nothing fills in.
+
+        Columns of text are checked by the model.
+        """
+        if self.program_.categories:
+            return X
         fills = any(node.fills and getattr(node, "nan", False) for node in self.program_.body)
         return _validated(self, X, accept_sparse="csr", finite="allow-nan" if fills else True)
 

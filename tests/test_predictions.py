@@ -101,7 +101,7 @@ def test_no_predictions_make_an_empty_file(tmp_path: Path) -> None:
 def test_predictions_need_a_known_suffix_and_plain_values(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"\.csv, \.npy, \.npz, \.parquet"):
         PredictionWriter(tmp_path / "a.xls")
-    for values in ([[1, 2]], [1j], [b"x"]):
+    for values in ([[[1, 2]]], [1j], [b"x"]):
         with pytest.raises(EmitError), PredictionWriter(tmp_path / "a.csv") as writer:
             writer.write(values)
     assert not list(tmp_path.iterdir())

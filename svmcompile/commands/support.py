@@ -43,7 +43,7 @@ WITH_MORE: dict[str, list[dict[str, Any]]] = {  # settings with which a machine 
 }
 OF_SEVERAL = (
     "MultiOutputRegressor", "MultiTaskLasso", "MultiTaskLassoCV", "MultiTaskElasticNet",
-    "MultiTaskElasticNetCV",
+    "MultiTaskElasticNetCV", "MultiOutputClassifier",
 )  # fmt: skip  # estimators that need several values to learn
 Gives = tuple[tuple[str, ...], tuple[str, ...]]  # functions in C for one row, outputs in ONNX
 Row = tuple[str, Gives]  # the name of a model, and what it gives

@@ -40,7 +40,7 @@ class Name(str):
 
 @dataclass(frozen=True)
 class TextColumn:
-    """The categories of one feature."""
+    """The categories of one feature; one without names is not read, and may hold anything."""
 
     feature: int
     names: tuple[str, ...]  # in the order of their codes
@@ -56,7 +56,7 @@ class TextColumn:
 
     def code(self, value: Any) -> int:
         """The code of a value as Python has it; a number is none."""
-        if isinstance(value, str):
+        if isinstance(value, str) or not self.names:
             return self.codes.get(value, UNKNOWN)
         kind = "None" if value is None else "NaN" if is_nan(value) else ""
         if not kind:
@@ -65,9 +65,9 @@ class TextColumn:
 
     def field_code(self, value: str | None) -> int:
         """The code of a field of a file, where None or a blank is any missing value."""
-        code = UNKNOWN if value is None else self.codes.get(value, UNKNOWN)
-        blank = code == UNKNOWN and (value is None or value.strip() in BLANKS)
-        return MISSING if blank and self.missing else code
+        if value is not None and value in self.codes:
+            return self.codes[value]
+        return MISSING if self.missing and (value is None or value.strip() in BLANKS) else UNKNOWN
 
     def value(self, code: float) -> Any:
         """What stands behind a code; a text that is no name for one that is unknown."""
@@ -100,7 +100,7 @@ class TextColumn:
 
 @dataclass(frozen=True)
 class Categories:
-    """The features of a model that are text."""
+    """The features of a model that are text, and those that it does not read."""
 
     columns: tuple[TextColumn, ...] = field(default=())
 
@@ -110,6 +110,11 @@ class Categories:
     @cached_property
     def by_feature(self) -> dict[int, TextColumn]:
         return {column.feature: column for column in self.columns}
+
+    @property
+    def texts(self) -> list[TextColumn]:
+        """The columns that are read."""
+        return [column for column in self.columns if column.names]
 
     def problems(self, width: int) -> Iterator[str]:
         """What does not fit, in words."""
@@ -148,7 +153,7 @@ class Categories:
                 "unknown": "error" if column.strict else "ignored",
                 "names": list(column.names),
             }
-            for column in self.columns
+            for column in self.texts
         ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -38,9 +38,13 @@ def parquet_parts(path: Path, wanted: table.Wanted, chunk_rows: int) -> Iterator
         single = all(schema.field(name).type == arrow.float32() for name in columns.names)
         kept = [names[column] for column in columns.kept.values()]
         read = list(dict.fromkeys([*columns.names, *([] if label is None else [label]), *kept]))
-        step = table.rows_per_chunk(chunk_rows, len(names))
+        step, done = table.rows_per_chunk(chunk_rows, len(names)), 0
         for batch in file.iter_batches(batch_size=step, columns=read):
-            X = _matrix(path, batch, columns, np.float32 if single else np.float64, texts)
+            X = _matrix(batch, columns, np.float32 if single else np.float64, texts)
+            for at, text in texts.items():
+                values = values_of(batch.column(columns.names[at]))
+                X[:, at] = column_codes(text, values, columns.names, done, f"{path}: ")
+            done += len(X)
             carried = {name: batch.column(names[column]) for name, column in columns.kept.items()}
             labels = None if label is None else _labels(path, batch, label)
             yield table.Part(X, labels, columns.names, carried)
@@ -83,8 +87,9 @@ def _check_types(
     for at, name in enumerate(columns.names):
         kind = schema.field(name).type
         kind = kind.value_type if types.is_dictionary(kind) else kind
-        if at in texts:
-            if not (types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind)):
+        if text := texts.get(at):
+            fits = types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind)
+            if text.names and not fits:
                 raise ReadError(f"{path}: column {name!r} holds {kind}; the model takes text there")
             continue
         if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
@@ -99,19 +104,14 @@ def _check_types(
 
 
 def _matrix(
-    path: Path,
-    batch: Any,
-    columns: table.Columns,
-    dtype: type[np.floating[Any]],
-    texts: Mapping[int, TextColumn],
+    batch: Any, columns: table.Columns, dtype: type[np.floating[Any]], texts: Container[int]
 ) -> NDArray[np.floating[Any]]:
-    """The features side by side; a null becomes NaN, a text its code."""
+    """The features side by side; a null becomes NaN. Those that are text are left out."""
     matrix = np.empty((batch.num_rows, len(columns.names)), dtype)
     for at, name in enumerate(columns.names):
-        column = batch.column(name)
         if at in texts:
-            matrix[:, at] = column_codes(texts[at], values_of(column), columns.names, 0, f"{path}: ")
             continue
+        column = batch.column(name)
         if column.null_count or column.type == "bool":
             column = column.cast("float64", safe=False)
         matrix[:, at] = column.to_numpy(zero_copy_only=False)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from svmcompile.data.categories import NO_CATEGORIES, Categories
 from svmcompile.data.sparse import check_dense, is_sparse, stays_sparse
-from svmcompile.errors import OptionError, ReadError
+from svmcompile.errors import OptionError, ReadError, SvmCompileError
 
 MAX_FEATURES = 1 << 24
 CHUNK_BYTES = 1 << 27
@@ -96,6 +96,8 @@ def reading(path: Path, *faults: type[Exception]) -> Iterator[None]:
     """Turn what the system (or a format's own `faults`) reports into a `ReadError` with the path."""
     try:
         yield
+    except SvmCompileError:  # is told already
+        raise
     except UnicodeDecodeError:
         raise ReadError(f"{path}: is not UTF-8 text") from None
     except MemoryError:

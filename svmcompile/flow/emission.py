@@ -112,7 +112,7 @@ def emit_files(
             f"kit {kits[0]}: its examples have rows of numbers, and the model takes text; leave the kit "
             "out and add NAME.c and NAME.h to your project"
         )
-    _check_values(program, request, kits)
+    check_several(program, request, kits)
     if "cmake" in kits:
         request = replace(request, api=("cpp", *request.api))
     ready, request = prepare(program, request, X, ranges, given)
@@ -187,7 +187,7 @@ def check_together(request: Request, fixed: bool, given: str | None) -> None:
         raise OptionError("tables in f16 need target c or shared, precision f32 and profile host")
 
 
-def _check_values(program: Program, request: Request, kits: Iterable[str]) -> None:
+def check_several(program: Program, request: Request, kits: Iterable[str]) -> None:
     """Refuse what gives one label or value where a model gives several."""
     others = [f"target {one}" for one in request.targets if one not in FOR_SEVERAL]
     others += [f"kit {one}" for one in kits]

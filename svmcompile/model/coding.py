@@ -77,11 +77,10 @@ def coded(svm: SVM) -> SVM:
     for flow in flows.values():
         flow.note(found)
     known = svm.feature_names
-    names = [
-        f"feature {known[at]!r}" if known else f"feature {at} (counted from 0)" for at in sorted(found)
-    ]
     columns = [
-        found[at].column(at, name) for at, name in zip(sorted(found), names, strict=True) if found[at].names
+        found.get(at, Found()).column(at, f"feature {known[at]!r}" if known else f"feature {at} (from 0)")
+        for at in range(svm.n_features)
+        if at not in found or found[at].names
     ]
     categories = Categories(tuple(columns))
     made = {key: flow.coded(categories) for key, flow in flows.items()}

@@ -6,7 +6,7 @@ their own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
-from svmcompile.ir.graph import leading_to
+from svmcompile.ir.graph import fresh, leading_to
 from svmcompile.ir.node import TABLES, VALUES, field_kinds
 from svmcompile.ir.program import Output, OutputName
 
@@ -47,6 +47,12 @@ class Head:
         nodes = tuple(renamed(node, {SUMS: sums}) for node in self.nodes)
         outputs = (Output(out.name, sums if out.value == SUMS else out.value) for out in self.outputs)
         return Head(nodes, self.tables, tuple(outputs))
+
+    def beside_tables(self, taken: Collection[str]) -> Head:
+        """The same; tables whose names are taken get others."""
+        names = {name: fresh("head", name, {*taken, *self.tables}) for name in self.tables if name in taken}
+        nodes = tuple(renamed(node, names, TABLES) for node in self.nodes)
+        return Head(nodes, {names.get(name, name): self.tables[name] for name in self.tables}, self.outputs)
 
     def by_probability(self) -> Head:
         """The same head, with the most probable class for its label."""

@@ -77,6 +77,7 @@ def emit_package(
         "sentence": f"A support vector machine: {program.n_features} features, {classes}.",
         "real": number,
         "features": program.n_features,
+        "categories": bool(program.categories),
         "labels": [_rust_text(str(label)) for label in labels],
         "registers": int.from_bytes(data[REGISTERS_AT : REGISTERS_AT + 4], "little"),
         "outputs": [(one, SAYS[one], widths[one]) for one in OUTPUTS if one in widths],

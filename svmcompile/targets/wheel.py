@@ -107,6 +107,10 @@ def _facts(program: Program, number: Number, name: str, library: str) -> dict[st
             "predict",
             *(FUNCTIONS[one.name] for one in program.outputs if one.name in FUNCTIONS),
         ],
+        "categories": {
+            column.feature: {"codes": column.codes, "missing": column.missing, "strict": column.strict}
+            for column in program.categories.columns
+        },
         "may_miss": [] if filled is None else np.flatnonzero(filled).tolist(),
     }
 

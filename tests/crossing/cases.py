@@ -15,13 +15,29 @@ from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import MinMaxScaler, Normalizer, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import (
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    StandardScaler,
+)
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, OneClassSVM
 
 import svmcompile as sc
 from svmcompile.accelerate.registry import METHODS
-from svmcompile.flow.emission import Emitted, Request, checked_kits, emit_kits, emit_targets, prepare
+from svmcompile.flow.emission import (
+    Emitted,
+    Request,
+    check_several,
+    checked_kits,
+    emit_kits,
+    emit_targets,
+    prepare,
+)
 from svmcompile.ir.program import Program
 from tests.crossing.covering import Case, Rule
 
@@ -43,7 +59,10 @@ ESTIMATORS: dict[str, Any] = {
     "calibrated": CalibratedClassifierCV(SVC(C=5.0), cv=2, method="isotonic"),
     "svr": SVR(C=2.0),
     "one-class": OneClassSVM(nu=0.2),
+    "many": OneVsRestClassifier(SVC(C=5.0, probability=True, random_state=0)),
+    "each": MultiOutputClassifier(SVC(C=5.0)),
 }
+SEVERAL = ("many", "each")  # labels per row: zeros and ones, or classes of their own
 STEPS: dict[str, tuple[Any, ...]] = {
     "none": (),
     "scaled": (StandardScaler(),),
@@ -59,7 +78,17 @@ STEPS: dict[str, tuple[Any, ...]] = {
     "union": (make_union(StandardScaler(), PCA(2)),),
     "nystroem": (StandardScaler(), Nystroem(n_components=12, random_state=0)),
     "sampler": (StandardScaler(), RBFSampler(n_components=12, random_state=0)),
+    "text": (
+        ColumnTransformer(
+            [
+                ("flags", OneHotEncoder(handle_unknown="ignore"), [4]),
+                ("code", OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), [5]),
+                ("numbers", StandardScaler(), [0, 1, 2, 3]),
+            ]
+        ),
+    ),
 }
+CATEGORIES = np.array(["", '*/ "\\', "??/ é\n"], dtype=object)
 LABELS: dict[str, Any] = {
     "int": np.array([0, 1, 2]),
     "large": np.array([-(1 << 40), 7, 1 << 50]),
@@ -76,6 +105,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 # Methods that make other probabilities.
 BENDING = ("linear", "proto", "reduced-set", "sv-tree", "metric-tree")
+NOT_EXACT = tuple(sorted({*METHODS} - {"exact"}))
 ONE_MACHINE = tuple(sorted({*METHODS} - {"exact", "linear"}))  # which take no model of several machines
 # Methods that leave no vectors that f16 could hold.
 WITHOUT_VECTORS = ("anytime", "certified", "linear", "metric-tree", "proto", "sv-tree")
@@ -99,6 +129,8 @@ REFUSED: tuple[Rule, ...] = (
     {"precision": FIXED, "target": ("onnx", "wasm", "blob")},
     {"precision": FIXED, "tables": ("dense", "sparse", "f16")},
     {"precision": FIXED, "steps": ("nystroem",)},
+    {"steps": ("text",), "input": ("u8", "i16")},
+    {"steps": ("text",), "target": ("blob",)},
     {"precision": FIXED, "method": ("anytime", "certified")},
     {"tables": ("f16",), "precision": ("f64",)},
     {"tables": ("f16",), "profile": ("portable", "device")},
@@ -112,10 +144,13 @@ REFUSED: tuple[Rule, ...] = (
     {"method": ("certified",), "estimator": ("sigmoid", "svr")},
     {"method": ("h1-tree",), "estimator": ("svr", "linear-three", "rest")},
     {"method": ("dtsvm",), "estimator": ("svr",)},
+    {"method": NOT_EXACT, "estimator": SEVERAL},
+    {"target": ("blob",), "estimator": SEVERAL},
+    {"kit": KITS, "estimator": SEVERAL},
 )
 # Levels that are refused, or say nothing, depending on more than two factors.
 IDLE: tuple[Rule, ...] = (
-    {"labels": ("large", "text", "float", "bool"), "estimator": VALUE},
+    {"labels": ("large", "text", "float", "bool"), "estimator": (*VALUE, "many")},
     {"labels": ("bool",), "estimator": THREE},
     {"tables": ("f16",), "method": WITHOUT_VECTORS},
     {"tables": ("f16",), "estimator": ("square", "linear", "linear-three")},
@@ -140,9 +175,16 @@ def fitted(estimator: str, steps: str, kind: str, labels: str) -> tuple[Any, Any
     score = size[:, 0] + size[:, 1] * size[:, 2] - 0.5 * size[:, 3] ** 2 + 0.5
     places = np.digitize(score, (-0.6, 0.6)) if estimator in THREE else (score > 0).astype(int)
     y = score if estimator == "svr" else LABELS[labels][places]
-    one = clone(ESTIMATORS[estimator])
+    one, given = clone(ESTIMATORS[estimator]), X
+    if estimator in SEVERAL:
+        y = np.stack([size[:, 4] > -0.5, score > 0.3, np.digitize(score, (-0.6, 0.6))], axis=1).astype(int)
+        y = y.clip(max=1) if estimator == "many" else LABELS[labels][y]
+    if steps == "text":
+        X[:, 4:] = np.rint(np.abs(X[:, 4:])) % len(CATEGORIES)
+        given = X.astype(object)
+        given[:, 4:] = CATEGORIES[X[:, 4:].astype(int)]
     model = make_pipeline(*map(clone, STEPS[steps]), one) if STEPS[steps] else one
-    return (model.fit(X, y) if is_classifier(one) or estimator == "svr" else model.fit(X, places)), X, y
+    return model.fit(given, y if is_classifier(one) or estimator == "svr" else places), X, y
 
 
 @cache
@@ -175,6 +217,7 @@ def made(case: Case) -> Made:
     tables, given = (None if case[key] in ("auto", "float") else case[key] for key in ("tables", "input"))
     request = Request.of(program, case["target"], "model", case["precision"], case["profile"], tables, True)
     kits = checked_kits(() if case["kit"] == "none" else case["kit"], request)
+    check_several(program, request, kits)
     ready, request = prepare(program, request, X, None, given)
     emitted = emit_targets(ready, request, X)
     files = {**emitted.c, **emitted.files, **emit_kits(kits, ready, request, emitted, "{}")}

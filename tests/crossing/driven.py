@@ -50,6 +50,7 @@ CALL = """    {{
 """
 TYPES: dict[str, Any] = {
     "float": np.float32, "double": np.float64, "uint8_t": np.uint8, "int16_t": np.int16, "int": np.int32,
+    "int32_t": np.int32,
 }  # fmt: skip
 OUTPUTS = {
     "decision_function": "scores",

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from svmcompile.data.rows import side_by_side
 from svmcompile.flow.form import Form
 from svmcompile.ir.arithmetic import ARITHMETIC, FIXED, INPUT_LIMITS, Number
 from svmcompile.ir.bounds import Bounds, error_bounds, fixed_bounds, is_exact
@@ -73,8 +74,8 @@ def check(case: Case, folder: Path) -> None:
             said = getattr(loaded, METHODS.get(name, "predict"))(rows, allow_nan=True)
             if name == "label":
                 classes = it.program.labels.array()
-                said = np.argmax(np.asarray(said)[:, None] == classes[None], axis=1)
-            judge(expected, name, np.asarray(said).reshape(len(rows), -1))
+                said = np.argmax(np.asarray(said)[..., None] == classes, axis=-1)
+            judge(expected, name, side_by_side(said).reshape(len(rows), -1))
     if case["kit"] != "none":
         check_example(it.files, case["kit"], folder)
 
@@ -94,7 +95,7 @@ def judge(expected: Expected, name: str, said: Any) -> None:
     if name == "label":
         assert ((said >= 0) & (said < program.n_classes)).all()
         sure = ~bounds.unstable & fits(program, rows)
-        assert np.array_equal(said[sure], meant[sure]), rows[sure][(said != meant)[sure][:, 0]]
+        assert np.array_equal(said[sure], meant[sure]), rows[sure][(said != meant)[sure].any(axis=1)]
         return
     finite = np.isfinite(rows)
     missing = ~finite.all(axis=1) & (np.abs(np.where(finite, rows, 0.0)).max(axis=1) < 1e6)

@@ -44,6 +44,8 @@ STANDS_FOR = {  # words of messages
     "svr": "regressor|numbers",
     "rest": "one-vs-rest|each class",
     "linear-three": "each class",
+    "many": "3 labels",
+    "each": "3 labels",
     "sparse": "by feature",
     "dense": "tables",
     **dict.fromkeys(KITS, "kit"),

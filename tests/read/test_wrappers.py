@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from read_cases import blobs, program_of, queries
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDOneClassSVM
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 
 import svmcompile as sc
@@ -210,3 +212,22 @@ def test_labels_by_probability():
     np.testing.assert_array_equal(sc.compile(estimator).predict(rows), estimator.predict(rows))
     with pytest.raises(OptionError, match="no probabilities"):
         sc.compile(fitted(SVC()), most_probable=True)
+
+
+def test_names_of_preprocessing_and_of_wrappers_are_kept_apart():
+    binned = make_column_transformer(
+        (KBinsDiscretizer(3, strategy="uniform"), [0]),
+        (KBinsDiscretizer(4, strategy="uniform"), [2]),
+        (StandardScaler(), [1]),
+    )
+    voters = [(str(C), SVC(C=C)) for C in (1, 9, 20, 30)]
+    estimator = fitted(make_pipeline(binned, VotingClassifier(voters)))
+    assert {"columns", "columns2", "columns3"} <= {*estimator_tables(estimator)}
+    assert_same_answers(estimator)
+
+
+def estimator_tables(estimator):
+    """Names of tables before and behind the machines."""
+    svm = read(estimator)
+    assert svm.head
+    return [*svm.front.tables, *svm.head.tables]

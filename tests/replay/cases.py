@@ -28,17 +28,20 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     MaxAbsScaler,
     MinMaxScaler,
     Normalizer,
+    OneHotEncoder,
     PolynomialFeatures,
     PowerTransformer,
     QuantileTransformer,
     RobustScaler,
     SplineTransformer,
     StandardScaler,
+    TargetEncoder,
 )
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, OneClassSVM
 
@@ -51,6 +54,20 @@ Files = Mapping[str, "str | bytes"]
 @cache
 def iris() -> tuple[Rows, Rows]:
     return load_iris(return_X_y=True)
+
+
+@cache
+def tagged() -> tuple[Rows, Rows]:
+    """Irises with three tags each."""
+    X, y = iris()
+    return X, np.stack([y > 0, X[:, 0] > 6, X[:, 1] > 3], axis=1).astype(int)
+
+
+@cache
+def named() -> tuple[Rows, Rows]:
+    """Irises with two names each, of classes of their own."""
+    X, y = iris()
+    return X, np.stack([np.array(["a", "b", "c"])[y], np.where(X[:, 1] > 3, "wide", "narrow")], axis=1)
 
 
 @cache
@@ -124,6 +141,18 @@ def gaps() -> tuple[Rows, Rows]:
     X, y = iris()
     missing = np.random.default_rng(4).random(X.shape) < 0.1
     return np.where(missing, np.nan, X), y
+
+
+@cache
+def goods() -> tuple[Rows, Rows]:
+    """Two columns of text, one with gaps, and two of numbers; three classes."""
+    generator = np.random.default_rng(8)
+    X = np.empty((150, 4), dtype=object)
+    X[:, 0] = generator.choice(["red", 'q"uote', "*/ é", "??/"], 150)
+    X[:, 1] = generator.choice(["s", "m", None], 150)
+    X[:, 2:] = generator.normal(size=(150, 2))
+    y = np.digitize(X[:, 2].astype(float) + (X[:, 0] == "red") - (X[:, 1] == "s"), [-0.5, 0.5])
+    return X, y
 
 
 @cache
@@ -227,6 +256,10 @@ def exact_cases() -> Iterator[tuple[str, Case]]:
     yield "members", Case(iris, VotingClassifier(members), emissions=SHORT)
     yield "sgd", Case(cancer, scaled(SGDClassifier(random_state=0)), emissions=SHORT)
     yield "rest", Case(iris, OneVsRestClassifier(rbf()), emissions=FLOATS)
+    tags = scaled(OneVsRestClassifier(rbf(probability=True, random_state=0)))
+    yield "rest-tags", Case(tagged, tags, emissions=(PORTABLE, HOST, SOFT, ONNX))
+    yield "rest-linear-tags", Case(tagged, OneVsRestClassifier(LinearSVC()), emissions=WITH_WHOLE)
+    yield "each", Case(named, MultiOutputClassifier(rbf()), emissions=(*SHORT, DEVICE))
     yield "pairs", Case(iris, OneVsOneClassifier(rbf()), emissions=FLOATS)
     sparse = (*FLOATS, HOST | {"tables": "dense"}, PORTABLE | {"tables": "dense"})
     yield "zeros", Case(zeros, rbf(gamma=0.3), emissions=sparse)
@@ -245,6 +278,28 @@ def text_cases() -> Iterator[tuple[str, Case]]:
     yield "text-characters", Case(texts, make_pipeline(characters, rbf()), emissions=SHORT)
     hashed = HashingVectorizer(n_features=64, analyzer="char", ngram_range=(1, 3))
     yield "text-hashed", Case(texts, make_pipeline(hashed, LinearSVC()), emissions=SHORT)
+
+
+def category_cases() -> Iterator[tuple[str, Case]]:
+    """Columns of text: flags, numbers, mean targets, and what fills in."""
+    numbers = ("numbers", StandardScaler(), [2, 3])
+    gone = SimpleImputer(missing_values=None, strategy="most_frequent", add_indicator=True)
+    columns: dict[str, list[Any]] = {
+        "flags": [("flags", OneHotEncoder(handle_unknown="ignore"), [0, 1]), numbers],
+        "rare": [
+            ("rare", OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=2), [0]),
+            numbers,
+        ],
+        "targets": [("targets", TargetEncoder(random_state=0), [0]), numbers],
+        "filled": [("filled", make_pipeline(gone, OneHotEncoder()), [1]), numbers],
+    }
+    for name, one in columns.items():
+        machine = LinearSVC() if name == "filled" else rbf()
+        emissions = {"flags": (*FLOATS, Q15), "filled": (*SHORT, DEVICE, SQL)}.get(name, SHORT)
+        yield (
+            f"categories-{name}",
+            Case(goods, scaled(machine, ColumnTransformer(one)), emissions=emissions),
+        )
 
 
 def head_cases() -> Iterator[tuple[str, Case]]:
@@ -392,7 +447,9 @@ def method_cases() -> Iterator[tuple[str, Case]]:
 
 
 CASES: dict[str, Case] = dict(
-    case for group in (exact_cases, text_cases, head_cases, feature_cases, method_cases) for case in group()
+    case
+    for group in (exact_cases, text_cases, category_cases, head_cases, feature_cases, method_cases)
+    for case in group()
 )
 
 

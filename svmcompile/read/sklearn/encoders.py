@@ -80,8 +80,8 @@ def _code(fitted: Fitted, name: str) -> float:
     value = fitted.number(name)
     if not np.isfinite(value):
         raise UnsupportedError(
-            f"{fitted.place}: {name}={value} is no number; fit it with one, or fill in what is missing "
-            "before it with a SimpleImputer"
+            f"{fitted.place}: {name}={value} is no number; fit it with one, such as -1, which a "
+            "SimpleImputer(missing_values=-1) behind it may fill in"
         )
     return value
 
@@ -167,7 +167,10 @@ def _only(columns: NDArray[np.int64], values: Array, weights: Array) -> tuple[ND
 
 def _categories(fitted: Fitted, strict: bool = False) -> tuple[Front, list[Values]]:
     """The categories of each feature, text or numbers, and what comes first: NaN becomes a number."""
-    found = [_values(fitted, one, strict) for one in fitted.get("categories_")]
+    given = fitted.get("categories_")
+    if not isinstance(given, (list, tuple)):
+        raise fitted.damaged("categories_ is not a list")
+    found = [_values(fitted, one, strict) for one in given]
     fills = np.zeros(len(found))
     text = np.array([values.dtype == object for values in found])
     for at in np.flatnonzero(~text):

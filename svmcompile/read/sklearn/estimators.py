@@ -25,6 +25,7 @@ from svmcompile.read.sklearn.wrappers import HOLDERS, WRAPPERS, held
 
 WAYS_OUT = {
     **dict.fromkeys(("dict", "list", "tuple"), "pass the estimator in it"),
+    "ClassifierChain": "its machines read what others said; a MultiOutputClassifier's do not",
     "svm_model": "save it with svm_save_model and pass the file",
 }
 PIPELINE = "Pipeline"
@@ -88,10 +89,7 @@ def _assembled(estimator: object, where: str, depth: int) -> tuple[SVM, str]:
 
 def _check_one_label(labels: Labels | None, where: str, kind: str) -> None:
     if labels and labels.targets:
-        raise UnsupportedError(
-            f"{where}: {kind} gives several labels per row, which no other estimator can be made of; "
-            "compile it on its own"
-        )
+        raise UnsupportedError(f"{where}: {kind} gives several labels per row; compile it on its own")
 
 
 def _opened(estimator: object, where: str) -> tuple[list[object], list[Fitted]]:

@@ -16,7 +16,6 @@ from svmcompile.read.sklearn.assembly import Answer, Assembly
 from svmcompile.read.sklearn.ensembles import CONSTANT, kind_of, members
 from svmcompile.read.sklearn.fitted import Fitted, role
 
-ONE_BY_ONE = "compile its estimators_ one by one"
 SIGNS = (LabelRule.POSITIVE_SECOND, LabelRule.NEGATIVE_FIRST)
 
 
@@ -128,11 +127,3 @@ def _check_classifier(fitted: Fitted, answer: Answer, classes: int = 0) -> None:
         raise UnsupportedError(
             f"{fitted.place}: holds {answer.kind}, which does not tell {what} apart; put a classifier in it"
         )
-
-
-def classifier_chain(fitted: Fitted, front: Front, assembly: Assembly) -> Answer:
-    """ClassifierChain, whose every machine sees the labels before its own."""
-    raise UnsupportedError(
-        f"{fitted.place}: each of its machines reads what those before it said, which cannot be compiled; "
-        "use a MultiOutputClassifier, whose machines are independent"
-    )

@@ -33,7 +33,6 @@ from svmcompile.read.sklearn.ensembles import (
 from svmcompile.read.sklearn.fitted import Fitted, role
 from svmcompile.read.sklearn.stacking import stack
 from svmcompile.read.sklearn.targets import (
-    classifier_chain,
     indicator_rest,
     is_indicator,
     multi_output_classifier,
@@ -319,6 +318,5 @@ WRAPPERS: dict[str, Callable[[Fitted, Front, Assembly], Answer]] = {
     "BaggingRegressor": bagging_regressor,
     "MultiOutputRegressor": multi_output,
     "MultiOutputClassifier": multi_output_classifier,
-    "ClassifierChain": classifier_chain,
     "TransformedTargetRegressor": transformed_target,
 }

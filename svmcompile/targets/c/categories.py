@@ -34,7 +34,7 @@ class CategoryTables:
 
 def category_tables(program: Program, name: str) -> CategoryTables | None:
     """What C has of the categories of a program; None where no feature is text."""
-    columns = program.categories.columns
+    columns = program.categories.texts
     if not columns:
         return None
     if program.input.number:
@@ -83,7 +83,7 @@ def category_functions(name: str) -> tuple[Function, Function]:
 
 def category_constants(program: Program) -> dict[str, int]:
     """The codes that are no names, and how many names each column has."""
-    columns = program.categories.columns
+    columns = program.categories.texts
     if not columns:
         return {}
     counts = {f"N_CATEGORIES_{column.feature}": len(column.names) for column in columns}
@@ -92,7 +92,7 @@ def category_constants(program: Program) -> dict[str, int]:
 
 def category_lines(program: Program) -> list[str]:
     """What a header says of each column."""
-    return [_line(column, program.feature_names) for column in program.categories.columns]
+    return [_line(column, program.feature_names) for column in program.categories.texts]
 
 
 def _line(column: TextColumn, names: tuple[str, ...]) -> str:

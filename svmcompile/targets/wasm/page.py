@@ -121,7 +121,7 @@ def try_facts(program: Program, name: str, rows: NDArray[Any] | None) -> dict[st
         ],
         "labels": [str(label) for label in program.labels.values] if program.labels else None,
         "features": list(program.feature_names),
-        "codes": {column.feature: _choices(column) for column in program.categories.columns},
+        "codes": {column.feature: _choices(column) for column in program.categories.texts},
         "n_features": program.n_features,
         "double": program.number == "f64",
         "results": program.labels.per_row if program.labels else program.n_values,

@@ -96,6 +96,8 @@ def _rows(X: Any, allow_nan: bool) -> NDArray[Any]:
         raise ValueError(f"the columns are not those of training, in their order: {feature_names}")
     if hasattr(X, "toarray"):
         X = X.toarray()
+    if _FACTS["categories"] and np.asarray(X).dtype.kind not in "biuf":
+        X = _coded(np.array(X, dtype=object))
     rows = np.asarray(X, dtype=np.float64 if _FACTS["row_type"] != "float32" else None)
     if rows.ndim != 2 or rows.shape[1] != n_features:
         raise ValueError(f"expected rows of {n_features} features, got an array of shape {rows.shape}")
@@ -108,6 +110,25 @@ def _rows(X: Any, allow_nan: bool) -> NDArray[Any]:
         rows = np.clip(np.nan_to_num(np.rint(rows), nan=limits.min), limits.min, limits.max)
     with np.errstate(over="ignore"):  # numbers beyond float32 become infinite, which is defined
         return np.ascontiguousarray(rows, dtype=_FACTS["row_type"])
+
+
+def _coded(rows: NDArray[Any]) -> NDArray[Any]:
+    """Rows with the code of each text; -1 for what is no category, -2 for what is missing."""
+    for feature, text in _FACTS["categories"].items():
+        column, kind = rows[:, int(feature)].tolist(), text["missing"]
+        found = [
+            text["codes"].get(one, -1)
+            if isinstance(one, str)
+            else -2
+            if kind == ("None" if one is None else "NaN") and (one is None or one != one)
+            else -1
+            for one in column
+        ]
+        if text["strict"] and -1 in found:
+            name = repr(feature_names[int(feature)]) if feature_names else feature
+            raise ValueError(f"column {name}: {column[found.index(-1)]!r} is no category of the model")
+        rows[:, int(feature)] = found
+    return rows
 
 
 def _check_complete(rows: NDArray[Any]) -> None:
