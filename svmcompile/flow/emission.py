@@ -81,8 +81,7 @@ class Request:
         return cls(name, targets, number, profile, tables, soft_double, platform, written, parts)
 
 
-FOR_VALUES: tuple[str, ...] = ("c", "shared", "onnx")  # targets that give several values of a regressor
-FOR_LABELS = (*FOR_VALUES, "wasm")  # those that give several labels per row
+FOR_SEVERAL = ("c", "shared", "onnx", "wasm")  # targets that give several labels or values per row
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,14 +189,13 @@ def check_together(request: Request, fixed: bool, given: str | None) -> None:
 
 def check_several(program: Program, request: Request, kits: Iterable[str]) -> None:
     """Refuse what gives one label or value where a model gives several."""
-    kept = FOR_LABELS if program.labels else FOR_VALUES
-    others = [f"target {one}" for one in request.targets if one not in kept]
+    others = [f"target {one}" for one in request.targets if one not in FOR_SEVERAL]
     others += [f"kit {one}" for one in kits]
     others += ["part model of the C interface"] * ("model" in ",".join(request.api).split(","))
     if program.several and others:
         raise EmitError(
             f"{others[0]} is for one label or value, and this model gives {program.several} per row; "
-            f"use target {', '.join(kept)}"
+            f"use target {', '.join(FOR_SEVERAL)}"
         )
 
 

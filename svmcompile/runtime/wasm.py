@@ -43,6 +43,7 @@ class WasmModel(BatchModel):
         super().__init__(name, labels, feature_names, np.dtype(real))
         self.n_features = self._number("n_features")
         self.n_scores = self._number("n_scores")
+        self.n_values = self._number("n_values") if self._exports.get("n_values") else 1
         self.n_chances = self._number("n_probabilities") if self._targets else 0
         if self._number("n_classes") != len(labels or ()):
             raise ReadError(

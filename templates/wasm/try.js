@@ -16,20 +16,20 @@ function made(tag, name, text) {
 
 /* The model: rows go into the module's memory, results come out of it. */
 function answer(values) {
-  const bytes = Numbers.BYTES_PER_ELEMENT, targets = facts.targets || 0;
-  const counts = [facts.scores.length, (facts.chances || facts.labels || []).length];
-  const start = model.reserve(bytes * (width + counts[0] + counts[1]) + 4 * targets) >>> 0;
+  const bytes = Numbers.BYTES_PER_ELEMENT, counts = [facts.scores.length, facts.chances.length];
+  const end = width + counts[0] + counts[1], several = facts.results > 1;
+  const start = model.reserve(bytes * (end + facts.results)) >>> 0;
   if (!start) throw new Error("no memory for a row");
   const view = (skip, count) => new Numbers(model.memory.buffer, start + bytes * skip, count);
   view(0, width).set(values);
-  const end = start + bytes * (width + counts[0] + counts[1]);
-  const found = { scores: [], chances: [], index: model.predict(start, end) };
-  if (targets) found.indices = Array.from(new Int32Array(model.memory.buffer, end, targets));
+  const found = { scores: [], chances: [], results: [model.predict(start, start + bytes * end)] };
+  if (several)
+    found.results = Array.from(facts.labels ? new Int32Array(model.memory.buffer, start + bytes * end, facts.results) : view(end, facts.results));
   if (facts.scores.length) {
     model.decision_function(start, start + bytes * width);
     found.scores = Array.from(view(width, counts[0]));
   }
-  if (facts.probabilities) {
+  if (facts.chances.length) {
     model.predict_proba(start, start + bytes * (width + counts[0]));
     found.chances = Array.from(view(width + counts[0], counts[1]));
   }
@@ -70,14 +70,14 @@ function classify() {
   at("problem").textContent = "";
   try {
     const found = answer(row);
-    const named = (index) => (facts.labels ? facts.labels[index] : shown(index));
-    const text = (found.indices || [found.index]).map(named).join(", ");
+    const text = found.results.map((one) => (facts.labels ? facts.labels[one] : shown(one))).join(", ");
     at("label").textContent = text;
     at("label").className = text.length > 12 ? "long" : "";
-    at("label").dataset.value = String(found.indices || found.index);
-    const alone = facts.labels && !found.indices, best = alone ? found.index : -1;
-    bars(at("scores"), "decision values", facts.scores, found.scores, facts.scores.length === (facts.labels || []).length ? best : -1);
-    bars(at("chances"), "probabilities", facts.chances || facts.labels || [], found.chances, best, true);
+    at("label").dataset.value = String(found.results);
+    const own = facts.results > 1 ? -1 : found.results[0];
+    const best = facts.labels && facts.scores.length === facts.labels.length ? own : -1;
+    bars(at("scores"), "decision values", facts.scores, found.scores, best);
+    bars(at("chances"), "probabilities", facts.chances, found.chances, own, true);
   } catch (error) {
     at("problem").textContent = "The model stopped: " + error.message;
   }

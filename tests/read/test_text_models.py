@@ -24,8 +24,10 @@ from sklearn.svm import SVC, LinearSVC
 
 import svmcompile as sc
 from svmcompile.errors import OptionError, ReadError, UnsupportedError
+from svmcompile.ir.bounds import error_bounds
 from svmcompile.read.sklearn.fitted import Fitted
 from svmcompile.read.sklearn.text import VECTORIZERS
+from svmcompile.verification.texts import bounded
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -152,3 +154,26 @@ def test_input_that_is_no_text_is_refused():
             program.predict(data)
     with pytest.raises(OptionError, match="takes numbers"):
         sc.compile(SVC().fit(np.eye(4), range(4))).counts(["a"])
+
+
+BOUNDED = {
+    "affine": (make_pipeline(TfidfVectorizer(sublinear_tf=True), LinearSVC()), 1.0),
+    "products": (make_pipeline(TfidfVectorizer(), SVC(kernel="poly", degree=2)), 1.0),
+    "distances": (make_pipeline(TfidfVectorizer(), SVC()), None),
+    "moved": (make_pipeline(TfidfVectorizer(), SelectKBest(k=5), LinearSVC()), None),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_bounds_of_texts_are_those_of_their_counts(name):
+    """Features that no text has add nothing, so bounds may leave them out, and then are no larger."""
+    model, share = BOUNDED[name]
+    program = sc.compile(model.fit(TEXTS, LABELS))
+    rows = np.array([*TEXTS[:70], "", "never seen"], dtype=object)
+    wanted = error_bounds(program, program.input.text.rows(rows), "f32")
+    found = bounded(rows, lambda x, *told: error_bounds(told[0], x, told[1]), program, "f32")
+    assert (found.unstable == wanted.unstable).all()
+    if share is None:
+        np.testing.assert_array_equal(found.scores, wanted.scores)
+    else:
+        assert (found.scores <= wanted.scores).all() and (found.scores > 0.2 * wanted.scores).all()

@@ -90,6 +90,19 @@ def test_c_and_onnx(name, tmp_path):
         assert sc.verify(folder, estimator, ROWS[:500]).claim == "EXACT"
 
 
+@pytest.mark.compile
+@pytest.mark.parametrize("number", ["f32", "f64"])
+def test_webassembly(number, tmp_path):
+    pytest.importorskip("wasmtime", reason="wasmtime is not installed")
+    estimator = MANY["kernel-ridge"].fit(X, SEVERAL)
+    sc.write(sc.emit(sc.compile(estimator), "wasm", "m", number), tmp_path)
+    model, wanted = sc.load(tmp_path), estimator.predict(ROWS)
+    np.testing.assert_allclose(model.predict(ROWS), wanted, atol=1e-4 if number == "f32" else 1e-9)
+    assert model.self_test() == 0
+    report = sc.verify(tmp_path, estimator, ROWS)
+    assert report.ok and [one.backend for one in report.comparisons] == ["interpreter", "wasm"]
+
+
 def test_a_scaled_target_leaves_one_machine():
     estimator = MADE["standard"].fit(X, T)
     assert not read(estimator).head and not read(estimator).parts
@@ -111,7 +124,7 @@ def test_methods_take_values_made_of_sums(name):
 def test_refused():
     estimator = MANY["kernel-ridge"].fit(X, SEVERAL)
     program = sc.compile(estimator)
-    for target in ("blob", "sql", "wasm"):
+    for target in ("blob", "sql"):
         with pytest.raises(
             EmitError, match=f"target {target} is for one label or value, .* gives 3 values"
         ):

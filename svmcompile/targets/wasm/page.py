@@ -64,6 +64,8 @@ def wasm_source(program: Program, name: str) -> WasmSource:
         "n_classes": program.n_classes,
         "n_scores": types[scores].width if scores else 0,
     }
+    if program.n_values > 1:
+        numbers["n_values"] = program.n_values
     if program.labels and program.labels.targets:
         numbers["n_probabilities"] = types[chances].width if chances else 0
     shorts = [
@@ -122,9 +124,9 @@ def try_facts(program: Program, name: str, rows: NDArray[Any] | None) -> dict[st
         "codes": {column.feature: _choices(column) for column in program.categories.texts},
         "n_features": program.n_features,
         "double": program.number == "f64",
+        "results": program.labels.per_row if program.labels else program.n_values,
         "scores": score_names(program),
-        "probabilities": program.output("probabilities") is not None,
-        **_several(program),
+        "chances": chance_names(program),
         "side": side(program),
         "low": low,
         "high": high,
@@ -150,19 +152,23 @@ def score_names(program: Program) -> list[str]:
         return [f"{one} / {other}" for one, other in combinations(labels, 2)]
     if program.labels.targets:
         return [f"label {target}" for target in range(width)]
-    return labels if width == len(labels) else ["decision value"]
+    if width == len(labels):
+        return labels
+    return [f"decision value {at}" for at in range(1, width + 1)] if width > 1 else ["decision value"]
 
 
-def _several(program: Program) -> dict[str, Any]:
-    """How many labels a row gets, and what each probability is of, where these are more than one."""
-    labels, chances = program.labels, program.output("probabilities")
-    if labels is None or not labels.targets:
-        return {}
+def chance_names(program: Program) -> list[str]:
+    """What each probability is of: a class, or one of a label where rows have several."""
+    value, labels = program.output("probabilities"), program.labels
+    if value is None or labels is None:
+        return []
+    if not labels.targets:
+        return list(map(str, labels.values))
     names = [f"label {target}" for target in range(labels.per_row)]
-    if chances and infer_types(program)[chances].width > labels.per_row:
-        every = zip(names, labels.of_targets(), strict=True)
-        names = [f"{name}: {label}" for name, classes in every for label in classes]
-    return {"targets": labels.per_row, "chances": names}
+    if infer_types(program)[value].width == labels.per_row:
+        return names
+    every = zip(names, labels.of_targets(), strict=True)
+    return [f"{name}: {label}" for name, classes in every for label in classes]
 
 
 def side(program: Program) -> int:
