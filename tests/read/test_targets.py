@@ -196,6 +196,8 @@ def test_kernel_values_are_computed_once_for_all():
         program = sc.compile(estimator)
         distinct = len(np.unique(np.concatenate([one.support_ for one in machines])))
         assert program.cost().max_kernel_evaluations == distinct < every
+    program = sc.compile(trained("rest-logistic"))
+    assert [type(node).__name__ for node in program.body] == ["Affine", "Sigmoid", "Above"]
     program = sc.compile(trained("rest-linear"))
     assert [type(node).__name__ for node in program.body] == ["Affine", "Above"]
 
