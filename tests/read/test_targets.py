@@ -196,6 +196,8 @@ def test_kernel_values_are_computed_once_for_all():
         program = sc.compile(estimator)
         distinct = len(np.unique(np.concatenate([one.support_ for one in machines])))
         assert program.cost().max_kernel_evaluations == distinct < every
+    program = sc.compile(trained("rest-logistic"))
+    assert [type(node).__name__ for node in program.body] == ["Affine", "Sigmoid", "Above"]
     program = sc.compile(trained("rest-linear"))
     assert [type(node).__name__ for node in program.body] == ["Affine", "Above"]
 
@@ -258,6 +260,27 @@ def test_predictions_have_a_column_per_label(tmp_path):
     )
     head = (tmp_path / "each-platt.csv").read_text().split("\n", 1)[0]
     assert head.startswith("label_0,label_1,") and head.endswith("probability_1_no,probability_1_yes")
+
+
+def test_labels_of_files(tmp_path):
+    """A matrix of labels in an .npz file, for models of as many."""
+    skops.io.dump(trained("rest"), tmp_path / "a.skops")
+    skops.io.dump(SVC().fit(X, TAGS[:, 0]), tmp_path / "b.skops")
+    for name, y in (("all", TAGS), ("one", TAGS[:, 0]), ("two", TAGS[:, :2])):
+        np.savez(tmp_path / f"{name}.npz", X=X, y=y)
+    words = ["--target", "onnx", "--name", "m"]
+    for model, data, told in (
+        ("a", "all", ""), ("a", "one", "gives 3 labels per row"), ("a", "two", "gives 3 labels per row"),
+        ("b", "all", "there is one label per row"),
+    ):  # fmt: skip
+        folder, rows = str(tmp_path / data), ["--data", str(tmp_path / f"{data}.npz")]
+        done = CliRunner().invoke(
+            app, ["compile", str(tmp_path / f"{model}.skops"), "-o", folder, *words, *rows]
+        )
+        assert (done.exit_code == 0) == (not told) and told in str(done.exception)
+    model = ["--model", str(tmp_path / "a.skops")]
+    done = CliRunner().invoke(app, ["verify", str(tmp_path / "all"), *model, *rows, "--json"])
+    assert done.exit_code == 0 and 0 < json.loads(done.output)["accuracy_of_reference"] <= 1
 
 
 def test_a_wrong_program_is_noticed(tmp_path):

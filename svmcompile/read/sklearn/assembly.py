@@ -51,6 +51,7 @@ class Answer:
     rule: LabelRule = LabelRule.HEAD  # how scores alone decide, where they do
     zero_is_second: bool = False  # of two classes: what a score of exactly zero means
     sums: Columns = ()  # of a single machine, by which its rule decides
+    is_logistic: bool = False  # of two classes: whether probabilities are logistic functions of the score
 
 
 @dataclass
@@ -79,7 +80,10 @@ class Assembly:
         n_scores = len(svm.labels or ()) if svm.one_vs_rest_scores else svm.n_sums
         probabilities, rule = machine_probabilities(svm, self.maker, sums), svm.label_rule
         zero_is_second = rule is LabelRule.NEGATIVE_FIRST
-        return Answer(kind, svm.labels, scores, n_scores, probabilities, "", rule, zero_is_second, columns)
+        answer = Answer(
+            kind, svm.labels, scores, n_scores, probabilities, "", rule, zero_is_second, columns
+        )
+        return replace(answer, is_logistic=svm.link is Link.LOGISTIC and svm.n_sums == 1)
 
     def _columns(self, svm: SVM) -> Columns:
         """The sums of one more machine."""
