@@ -92,7 +92,8 @@ class TextColumn:
         """What does not fit, in words."""
         if not 0 <= self.feature < width:
             yield f"feature {self.feature} of {width} has categories"
-        if len({*self.names, *self.codes}) < len(self.names) or len(self.names) > MOST_NAMES:
+        told = len(self.names) + (self.missing == "text")
+        if len(self.codes) < told or told > MOST_NAMES:
             yield f"the {len(self.names)} categories of feature {self.feature} are not told apart"
         if not all(is_unicode(name) for name in (*self.names, self.marker)):
             yield f"a category of feature {self.feature} is not valid Unicode"

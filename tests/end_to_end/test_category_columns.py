@@ -16,10 +16,10 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC, LinearSVC
 
 import svmcompile as sc
-from svmcompile.commands import bench, inspect, predict, verify
+from svmcompile.bench.peers import Subject
 from svmcompile.commands import compile as compiling
+from svmcompile.commands import inspect, predict, verify
 from svmcompile.commands.options import (
-    BenchOptions,
     CompileOptions,
     InspectOptions,
     PredictOptions,
@@ -27,6 +27,7 @@ from svmcompile.commands.options import (
 )
 from svmcompile.data import read_data
 from svmcompile.errors import OptionError, ReadError, UnknownCategoryError
+from svmcompile.flow.evaluation import rows_or_texts
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 NAMES = np.array(["no", "yes"])
@@ -73,22 +74,22 @@ def test_the_commands_take_columns_of_text(kind, stored, tmp_path):
     assert [one["shape"] for one in told][:20] == list(rows["shape"].fillna("")[:20])
 
 
-@pytest.mark.compile
-def test_columns_of_text_are_inspected_and_timed(tmp_path):
+def test_columns_of_text_are_inspected(tmp_path):
     skops.io.dump(fitted(), tmp_path / "m.skops")
-    data, out = write(tmp_path, rows_of_files(200, 1), "parquet"), tmp_path / "out"
-    compiling.run(CompileOptions(model=tmp_path / "m.skops", output=out))
-    for thing in (tmp_path / "m.skops", out):
+    sc.write(sc.emit(sc.compile(fitted()), "c", "m"), tmp_path / "out")
+    for thing in (tmp_path / "m.skops", tmp_path / "out"):
         facts = inspect.run(InspectOptions(thing=thing))
-        facts = next(iter(facts["models"].values())) if thing == out else facts
-        assert facts["categories"][1]["names"] == sorted(SHAPES)
-    timed = bench.run(
-        BenchOptions(
-            folder=out, data=data, model=tmp_path / "m.skops", against="sklearn", repeats=1, batch=100
-        )
-    )
-    peers = [one for one in timed["contenders"] if "scikit-learn" in one["name"]]
-    assert peers and all(one.get("differing", 0) == 0 for one in peers)
+        assert facts.get("models", {"m": facts})["m"]["categories"][1]["names"] == sorted(SHAPES)
+
+
+def test_rivals_get_frames_with_texts(tmp_path):
+    """`bench` holds rows as codes, and its answers against those of scikit-learn."""
+    model, rows = fitted(), rows_of_files(300, 2, missing=0.2, unknown=0.2)
+    program = sc.compile(model)
+    codes = np.asarray(rows_or_texts(program, rows))
+    subject = Subject(program, None, model, "f64", codes, 300, 300, tmp_path, tmp_path)
+    np.testing.assert_array_equal(subject.frame()["shape"].isna(), rows["shape"].isna())
+    assert (model.predict(subject.frame()) == model.predict(rows)).all()
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -204,9 +205,8 @@ def test_other_methods_and_pickles_take_frames():
     import pickle
 
     rows, model = rows_of_files(300, 2, missing=0.2, unknown=0.2), fitted()
-    for method in ("linear", "reduced-set"):
-        program = sc.compile(model, method=method, X=rows, y=model.predict(rows))
-        assert (program.predict(rows) == model.predict(rows)).mean() > 0.8
-        assert program.categories == sc.compile(model).categories
+    program = sc.compile(model, method="linear", X=rows, y=model.predict(rows))
+    assert (program.predict(rows) == model.predict(rows)).mean() > 0.8
+    assert program.categories == sc.compile(model).categories
     revived = pickle.loads(pickle.dumps(sc.build(model, profile="portable")))
     assert (revived.predict(rows) == model.predict(rows)).all()

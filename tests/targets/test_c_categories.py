@@ -201,7 +201,7 @@ def test_reports_and_files_list_the_names(tmp_path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"precision": "q15", "X": TRAINED, "given": "i16"}, "no codes of categories"),
+        ({"precision": "q15", "X": TRAINED, "given": "i16"}, "cannot hold the codes of columns of text"),
         ({"target": "blob"}, "no operation for Matches"),
     ],
 )

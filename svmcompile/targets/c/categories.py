@@ -39,8 +39,8 @@ def category_tables(program: Program, name: str) -> CategoryTables | None:
         return None
     if program.input.number:
         raise EmitError(
-            "rows of whole numbers (given, --input) have no codes of categories; leave this out, and rows "
-            "are floats"
+            f"rows of {program.input.number} (given, --input) cannot hold the codes of columns of text; "
+            "leave this out, and rows are floats"
         )
     slots = [sorted((text.encode(), code) for text, code in column.codes.items()) for column in columns]
     texts = [text for column in slots for text, _ in column]

@@ -26,11 +26,12 @@ from svmcompile.files.plain import json_text
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.program import Labels, Program
 from svmcompile.targets.c.steady import check_not_steady
+from svmcompile.targets.onnx.columns import column_names, columns_of
 from svmcompile.targets.onnx.early import described
 from svmcompile.targets.onnx.finish import finish
 from svmcompile.targets.onnx.graph import BATCH, DOUBLE, Graph, Values, element_of
 from svmcompile.targets.onnx.nodes import build_needed
-from svmcompile.targets.onnx.options import INPUT, OUTPUTS, USUAL, OnnxOptions, told_outputs
+from svmcompile.targets.onnx.options import COLUMNS, INPUT, OUTPUTS, USUAL, OnnxOptions, told_outputs
 
 Precision = Number
 FIGURES = ("agreement", "agreement_interval", "max_decision_error", "rows", "accuracy")
@@ -65,7 +66,9 @@ def emit(
     entries = metadata(program, precision) | {
         "outputs": json.dumps({output: options.names[output] for output in outputs})
     }
-    model = values.graph.model(name, rows_of(values, program.n_features), entries, told)
+    if options.onnx_input == COLUMNS:
+        entries["columns"] = json.dumps(list(column_names(program)))
+    model = values.graph.model(name, rows_of(values, program), entries, told)
     finish(model)
     return {f"{name}.onnx": bytes(model.SerializeToString(deterministic=True))}
 
@@ -84,12 +87,14 @@ def chosen_outputs(program: Program, options: OnnxOptions) -> dict[str, str]:
     return {output: found[output] for output in order if output in found}
 
 
-def rows_of(values: Values, n_features: int) -> Any:
-    """The graph's one input."""
+def rows_of(values: Values, program: Program) -> list[Any]:
+    """The graph's one input, or one for each column."""
     from onnx import helper
 
     name, rows = values.options.names[INPUT], values.options.onnx_batch or BATCH
-    return helper.make_tensor_value_info(name, element_of(values.input), [rows, n_features])
+    if values.options.onnx_input == COLUMNS:
+        return columns_of(program, element_of(values.input), rows)
+    return [helper.make_tensor_value_info(name, element_of(values.input), [rows, program.n_features])]
 
 
 def metadata(program: Program, precision: Precision) -> dict[str, str]:
