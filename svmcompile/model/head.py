@@ -6,7 +6,7 @@ their own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,14 @@ class Head:
         nodes = tuple(renamed(node, {SUMS: sums}) for node in self.nodes)
         outputs = (Output(out.name, sums if out.value == SUMS else out.value) for out in self.outputs)
         return Head(nodes, self.tables, tuple(outputs))
+
+    def apart(self, taken: Collection[str]) -> Head:
+        """The same, beside tables of these names."""
+        names = {name: f"head_{name}" for name in self.tables if name in taken}
+        nodes = tuple(renamed(node, names, TABLES) for node in self.nodes)
+        return Head(
+            nodes, {names.get(name, name): table for name, table in self.tables.items()}, self.outputs
+        )
 
     def by_probability(self) -> Head:
         """The same head, with the most probable class for its label."""

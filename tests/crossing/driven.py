@@ -55,6 +55,7 @@ OUTPUTS = {
     "decision_function": "scores",
     "predict_proba": "probabilities",
     "score_samples": "samples",
+    "predict_std": "deviation",
 }  # of functions
 
 
