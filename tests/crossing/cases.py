@@ -119,7 +119,7 @@ LABELS: dict[str, Any] = {
 OPTIONS: dict[str, dict[str, Any]] = {
     "anytime": {"force": True},
     "certified": {"force": True},
-    "proto": {"max_bytes": 9000, "steps": 100, "synthetic_rows": 0},
+    "proto": {"max_bytes": 40_000, "steps": 100, "synthetic_rows": 0},
     "reduced-set": {"budget": "12"},
     "dtsvm": {"jobs": 1},
 }
@@ -180,8 +180,8 @@ REFUSED: tuple[Rule, ...] = (
     {"kit": KITS, "target": ("onnx", "wasm", "blob", "sql")},
     *({"kit": (kit,), "target": tuple({*TARGETS} - {target})} for kit, target in PACKAGES.items()),
     {"kit": ("arduino", "platformio", "zephyr", "esp-idf", "micropython"), "profile": ("host",)},
-    {"kit": KITS, "steps": ("text",)},
-    {"kit": KITS, "estimator": ("several",)},
+    {"kit": (*KITS, *PACKAGES), "steps": ("text",)},
+    {"kit": (*KITS, *PACKAGES), "estimator": ("several",)},
     {"target": ("wasm", "blob", "sql"), "estimator": ("several",)},
     {"api": ("no-sparse", "no-model", "cpp"), "target": ("onnx", "wasm", "blob", "sql")},
     {"graph": ("plain", "operator", "old", "wide"), "target": ("c", "shared", "wasm", "blob", "sql")},
@@ -206,6 +206,8 @@ REFUSED: tuple[Rule, ...] = (
 )
 # Levels that are refused, or say nothing, depending on more than two factors.
 IDLE: tuple[Rule, ...] = (
+    {"estimator": ("gaussian", "gaussian-classes"), "steps": ("text", "categories")},  # of scikit-learn
+    {"estimator": ("several",), "steps": ("targets",)},
     {"labels": ("large", "text", "float", "bool"), "estimator": VALUE},
     {"labels": ("bool",), "estimator": THREE},
     {"tables": ("f16",), "method": WITHOUT_VECTORS},

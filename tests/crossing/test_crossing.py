@@ -98,6 +98,8 @@ def test_what_cannot_be_is_refused_by_name(rule: Rule) -> None:
         case = {**PLAIN, **one}
         if case["tables"] == "f16" and "profile" not in one:
             case["profile"] = "host"
+        if case["kit"] in PACKAGES and "target" not in one:
+            case["target"] = PACKAGES[case["kit"]]
         if case["input"] != "float" and "precision" not in one:
             case["precision"] = FIXED[0]
         with pytest.raises(SvmCompileError) as error:
