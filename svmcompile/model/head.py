@@ -48,7 +48,7 @@ class Head:
         outputs = (Output(out.name, sums if out.value == SUMS else out.value) for out in self.outputs)
         return Head(nodes, self.tables, tuple(outputs))
 
-    def beside_tables(self, taken: Collection[str]) -> Head:
+    def apart(self, taken: Collection[str]) -> Head:
         """The same; tables whose names are taken get others."""
         names = {name: fresh("head", name, {*taken, *self.tables}) for name in self.tables if name in taken}
         nodes = tuple(renamed(node, names, TABLES) for node in self.nodes)

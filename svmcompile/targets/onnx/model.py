@@ -25,7 +25,6 @@ from svmcompile.errors import EmitError, OptionError
 from svmcompile.files.plain import json_text
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.program import Labels, Program
-from svmcompile.targets.c.steady import check_not_steady
 from svmcompile.targets.onnx.columns import column_names, columns_of
 from svmcompile.targets.onnx.early import described
 from svmcompile.targets.onnx.finish import finish
@@ -50,7 +49,6 @@ def emit(
     program: Program, name: str, precision: Precision, options: OnnxOptions | None = None
 ) -> dict[str, bytes]:
     """The model as {"NAME.onnx": bytes}; equal programs and options give equal bytes."""
-    check_not_steady(program)
     options = options or USUAL
     values = Values(Graph(opset=options.opset), program, precision, options)
     outputs = chosen_outputs(program, options)
