@@ -21,7 +21,7 @@ ARGUMENTS = {
     "scoring.py": ["--rows", "3000", "--sklearn-rows", "1000"],
     "text.py": ["100"],
     "partitions.py": ["--rows", "12000", "--parts", "3"],
-    "proto.py": ["--avr-rows", "0"],
+    "proto.py": ["--avr-rows", "0", "--seeds", "1"],
     "sparse_models.py": ["--words", "20000", "--vectors", "400", "--only", "models", "--models", "rbf2"],
 }
 PRINTED = {

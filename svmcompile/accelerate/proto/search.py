@@ -12,12 +12,20 @@ from svmcompile.accelerate.proto.options import DEFAULT_BYTES, ProtoOptions
 from svmcompile.accelerate.proto.rows import Known
 from svmcompile.accelerate.proto.sizes import Sizes, Tables, candidates
 from svmcompile.accelerate.proto.teacher import Teacher
-from svmcompile.accelerate.proto.training import Lesson, Trained, train
+from svmcompile.accelerate.proto.training import (
+    Lesson,
+    Trained,
+    steps_within,
+    train,
+    train_once,
+    usual_steps,
+)
 from svmcompile.errors import OptionError
 from svmcompile.ir.arithmetic import FIXED, Array
 from svmcompile.ir.whole_numbers import share_a_range
 
-TRIAL_SHARE, TRIAL_ROWS = 4, 8000  # of the steps, and rows, of a training that only chooses sizes
+# Of a training that only chooses sizes: steps, as a share and at most, rows, and products.
+TRIAL_SHARE, TRIAL_STEPS, TRIAL_ROWS, TRIAL_WORK = 4, 1500, 8000, 8e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +75,12 @@ class Search:
 
     def _found(self, tables: Tables) -> Found:
         lesson = self._lesson()
-        parts = self._sizes(tables)
-        tried = {sizes: self._judged(lesson, sizes) for sizes in parts}
-        best = self._chosen(tried, parts)
-        return Found(train(lesson, best, self.options.steps, self.options.seed), best, tables, tried)
+        tried = {sizes: self._judged(lesson, sizes) for sizes in self._sizes(tables)}
+        best = max(tried, key=lambda sizes: (tried[sizes], -tables.of(sizes)))  # of equals the smallest
+        steps = self.options.steps or usual_steps(lesson, best)
+        return Found(train(lesson, best, steps, self.options.seed), best, tables, tried)
 
-    def _chosen(self, tried: dict[Sizes, float], parts: dict[Sizes, int]) -> Sizes:
-        """The best of the smallest that are as good as the best of all, within one standard error."""
-        best = max(tried.values())
-        chance = np.sqrt(max(best * (1 - best), 0.0) / max(len(self.known.held), 1))
-        smallest = max(parts[sizes] for sizes, share in tried.items() if share >= best - chance)
-        return max((sizes for sizes in tried if parts[sizes] == smallest), key=lambda sizes: tried[sizes])
-
-    def _sizes(self, tables: Tables) -> dict[Sizes, int]:
+    def _sizes(self, tables: Tables) -> list[Sizes]:
         options = self.options
         if options.rank > tables.features:
             raise OptionError(
@@ -88,7 +89,7 @@ class Search:
             )
         if options.rank and options.vectors and options.density and not options.max_bytes:
             columns = max(1, round(options.density * tables.features))
-            return {Sizes(options.rank, options.vectors, columns): 1}
+            return [Sizes(options.rank, options.vectors, columns)]
         limit = options.max_bytes or DEFAULT_BYTES
         return candidates(tables, options, limit, len(self.known.kept))
 
@@ -107,7 +108,8 @@ class Search:
         known, options = self.known, self.options
         seen: NDArray[np.intp] = np.concatenate([known.kept, known.made_up])
         seen = np.sort(np.random.default_rng(options.seed).permutation(seen)[:TRIAL_ROWS])
-        steps = -(-options.steps // TRIAL_SHARE)
-        short = train(lesson.some(seen), sizes, steps, options.seed, fine=False)
+        steps = -(-(options.steps or usual_steps(lesson, sizes)) // TRIAL_SHARE)
+        steps = min(steps, TRIAL_STEPS, steps_within(TRIAL_WORK, lesson, sizes))
+        short = train_once(lesson.some(seen), sizes, steps, options.seed)
         held = known.held if len(known.held) else known.kept
         return self.taught.likeness(known.sums[held], short.scores(lesson.rows[held]))
