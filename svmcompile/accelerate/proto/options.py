@@ -34,7 +34,7 @@ class ProtoOptions:
         least=0, most=1,
     )  # fmt: skip
     synthetic_rows: int = option(
-        30_000, "Most rows to make up between neighbouring data rows; fewer where the SVM is slow.",
+        60_000, "Most rows to make up between neighbouring data rows; fewer where the SVM is slow.",
         least=0,
     )  # fmt: skip
     steps: int = option(

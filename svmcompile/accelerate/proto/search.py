@@ -25,7 +25,15 @@ from svmcompile.ir.arithmetic import FIXED, Array
 from svmcompile.ir.whole_numbers import share_a_range
 
 # Of a training that only chooses sizes: steps, as a share and at most, rows, and products.
-TRIAL_SHARE, TRIAL_STEPS, TRIAL_ROWS, TRIAL_WORK = 4, 1500, 8000, 8e9
+TRIAL_SHARE, TRIAL_STEPS, TRIAL_ROWS, TRIAL_WORK = 4, 1500, 40_000, 8e9
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a short training does on held-out rows."""
+
+    loss: float  # which chance moves less than the share
+    held_out_agreement: float  # the share that it gets right
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +43,7 @@ class Found:
     trained: Trained
     sizes: Sizes
     tables: Tables
-    tried: dict[Sizes, float]  # with the share of held-out rows that each gets right
+    tried: dict[Sizes, Trial]
 
     def details(self) -> dict[str, Any]:
         return {
@@ -43,10 +51,8 @@ class Found:
             "vectors": self.sizes.vectors,
             "features_read": self.sizes.columns,
             "most_table_bytes": self.tables.of(self.sizes),
-            "held_out_agreement": self.tried[self.sizes],
-            "tried": [
-                {**asdict(sizes), "held_out_agreement": share} for sizes, share in self.tried.items()
-            ],
+            "held_out_agreement": self.tried[self.sizes].held_out_agreement,
+            "tried": [{**asdict(sizes), **asdict(trial)} for sizes, trial in self.tried.items()],
         }
 
 
@@ -76,7 +82,7 @@ class Search:
     def _found(self, tables: Tables) -> Found:
         lesson = self._lesson()
         tried = {sizes: self._judged(lesson, sizes) for sizes in self._sizes(tables)}
-        best = max(tried, key=lambda sizes: (tried[sizes], -tables.of(sizes)))  # of equals the smallest
+        best = min(tried, key=lambda sizes: tried[sizes].loss)
         steps = self.options.steps or usual_steps(lesson, best)
         return Found(train(lesson, best, steps, self.options.seed), best, tables, tried)
 
@@ -103,8 +109,8 @@ class Search:
         rows = (known.z - self.centre).astype(np.float32)
         return Lesson(rows, targets.astype(np.float32), self.taught.loss)
 
-    def _judged(self, lesson: Lesson, sizes: Sizes) -> float:
-        """What a short training gets right on held-out rows, or on those kept where there are none."""
+    def _judged(self, lesson: Lesson, sizes: Sizes) -> Trial:
+        """A short training, judged by held-out rows, or by those kept where there are none."""
         known, options = self.known, self.options
         seen: NDArray[np.intp] = np.concatenate([known.kept, known.made_up])
         seen = np.sort(np.random.default_rng(options.seed).permutation(seen)[:TRIAL_ROWS])
@@ -112,4 +118,5 @@ class Search:
         steps = min(steps, TRIAL_STEPS, steps_within(TRIAL_WORK, lesson, sizes))
         short = train_once(lesson.some(seen), sizes, steps, options.seed)
         held = known.held if len(known.held) else known.kept
-        return self.taught.likeness(known.sums[held], short.scores(lesson.rows[held]))
+        agreed = self.taught.likeness(known.sums[held], short.scores(lesson.rows[held]))
+        return Trial(short.loss(lesson.some(held)), agreed)
