@@ -147,13 +147,23 @@ def made_up_rows(rows: Array, count: int, random: np.random.Generator) -> Array:
     count = min(count, MADE_UP_VALUES // max(1, rows.shape[1]))
     if len(rows) < 2 or count < 1:
         return rows[:0]
-    return rows_near(rows[random.integers(len(rows), size=count)], rows, random)
+    begins = random.integers(len(rows), size=count)
+    if count <= len(rows):
+        return rows_near(rows[begins], rows, random)
+    return rows_near(rows, rows, random, begins)
 
 
-def rows_near(starts: Array, rows: Array, random: np.random.Generator) -> Array:
-    """A made-up row for each start, which is one of the rows; those are two at least, and differ."""
+def rows_near(
+    starts: Array, rows: Array, random: np.random.Generator, taken: Indices | None = None
+) -> Array:
+    """A made-up row for each start, which is one of the rows; those are two at least, and differ.
+
+    `taken` numbers the starts that are wanted, each as often as it occurs.
+    """
     near = min(NEIGHBOURS, len(rows) - 1)
     nearest = _nearest(starts, rows, near + 1)
+    if taken is not None:
+        starts, nearest = starts[taken], nearest[taken]
     pairs = random.integers(1, near + 1, size=(2, len(starts)))
     ends = rows[nearest[np.arange(len(starts)), pairs]]
     steps: Array = STEP * random.normal(size=(len(starts), 1))
