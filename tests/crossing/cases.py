@@ -194,16 +194,16 @@ REFUSED: tuple[Rule, ...] = (
     *({"kit": (kit,), "target": tuple({*TARGETS} - {target})} for kit, target in PACKAGES.items()),
     {"kit": ("arduino", "platformio", "zephyr", "esp-idf", "micropython"), "profile": ("host",)},
     {"kit": (*KITS, *PACKAGES), "steps": ("text",)},
-    {"kit": (*KITS, *PACKAGES), "estimator": ("several",)},
-    {"target": ("wasm", "blob", "sql"), "estimator": ("several",)},
+    {"kit": (*KITS, *PACKAGES), "estimator": ("several", *SEVERAL)},
+    {"target": ("blob", "sql"), "estimator": ("several", *SEVERAL)},
     {"api": ("no-sparse", "no-model", "cpp"), "target": ("onnx", "wasm", "blob", "sql")},
     {"graph": ("plain", "operator", "old", "wide"), "target": ("c", "shared", "wasm", "blob", "sql")},
     {"method": ("anytime", "certified", "certain"), "target": ("blob",)},
     {
         "target": ("blob",),
-        "estimator": (*TOGETHER, "logistic", "gaussian-classes", "gaussian", "laplacian"),
+        "estimator": ("logistic", "stacking", "gaussian-classes", "gaussian", "laplacian"),
     },
-    {"target": ("blob",), "steps": ("yeo-johnson", "quantiles", "splines", *CODED)},
+    {"target": ("blob",), "steps": ("yeo-johnson",)},
     {"method": ONE_MACHINE, "estimator": ("calibrated", "voting")},
     {"method": OTHERS, "estimator": ("laplacian", "gaussian", "several")},
     {"method": ("anytime", "certified", "dtsvm", "h1-tree"), "estimator": ("bagging", "stacking", "codes")},
@@ -217,8 +217,6 @@ REFUSED: tuple[Rule, ...] = (
     {"method": ("steady",), "steps": BRANCHING},
     {"method": ("certain",), "tables": ("f16",)},
     {"method": OTHERS, "estimator": SEVERAL},
-    {"target": ("blob",), "estimator": SEVERAL},
-    {"kit": KITS, "estimator": SEVERAL},
 )
 # Levels that are refused, or say nothing, depending on more than two factors.
 IDLE: tuple[Rule, ...] = (
