@@ -4,8 +4,8 @@
     python examples/categories.py 1000      so many rows
 
 Made-up goods: a brand, a colour, a size, a price; some are missing, and some rows have brands and colours
-that nobody has seen. The table holds C (f32, portable profile) against scikit-learn: labels that differ, the
-worst error of a decision value, the size of the C, and the bytes that the names take in it.
+that nobody has seen. The table holds C (f32, portable profile) against scikit-learn: labels that differ,
+the worst error of a decision value, the size of the C, and the bytes that the names take in it.
 """
 
 from __future__ import annotations

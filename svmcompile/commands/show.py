@@ -157,9 +157,10 @@ def _fitted(report: Report) -> str:
     known = report if few else report.get("fitted")
     if known is None:
         return ""
-    same = f"errors reach {float(known['max_decision_error']):.3g}"
-    if report["n_classes"]:
+    if report["n_classes"]:  # some give labels alone
         same = f"{known['agreement']:.2%} keep their label"
+    else:
+        same = f"errors reach {float(known['max_decision_error']):.3g}"
     more = "; these are too few to hold any out; give others with --test FILE" if few else ""
     return f"of the {known['rows']:,} rows it was fitted to {same}{more}"
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import svmcompile as sc
+from svmcompile.commands.show import _fitted
 from svmcompile.data import Data
 from svmcompile.flow.held_out import hold_out
 from svmcompile.statistics import interval
@@ -73,3 +74,9 @@ def test_few_rows_are_all_fitted_to_and_the_note_says_so(run, iris, tmp_path):
     assert report["rows"] == 38 and report["fitted_to_these_rows"] is True
     assert "not measured on held-out rows" in done.out and "--test FILE" in done.out
     assert "too few to hold any out" in done.out
+
+
+def test_programs_of_labels_alone_have_no_error_to_tell():
+    known = {"rows": 120, "agreement": 0.995, "max_decision_error": None}
+    told = _fitted({"n_classes": 3, "fitted": known})
+    assert told == "of the 120 rows it was fitted to 99.50% keep their label"

@@ -14,9 +14,11 @@ from load_cases import regressor, written
 from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import Ridge
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.svm import SVC
 
 import svmcompile as sc
+from svmcompile.data.rows import side_by_side
 from svmcompile.ir.bounds import error_bounds
 
 pytestmark = [
@@ -78,21 +80,13 @@ def test_typed_rows(browser: Browser, tmp_path: Path) -> None:
     )
 
 
-def test_several_values_or_labels(browser: Browser, tmp_path: Path) -> None:
-    iris = load_iris()
-    X, row = iris.data, iris.data[70]
-    several = Ridge().fit(X, X[:, :3] ** 2)
-    labels = OneVsRestClassifier(SVC(probability=True, random_state=0)).fit(
-        X, np.eye(3, dtype=int)[iris.target]
-    )
-    for name, model in (("values", several), ("labels", labels)):
-        page, program = page_of(model, tmp_path / name, X, "f64")
-        browser.open(page, "#row=" + ",".join(map(str, row)))
-        shown = browser.ask("document.getElementById('label').dataset.value")
-        assert np.allclose([float(one) for one in shown.split(",")], model.predict([row])[0])
-        if name == "labels":
-            assert np.allclose(values(browser, "scores"), program.decision_function([row])[0])
-            assert values(browser, "chances").shape == (3,)
+def test_several_values(browser: Browser, tmp_path: Path) -> None:
+    X, row = load_iris().data, load_iris().data[70]
+    model = Ridge().fit(X, X[:, :3] ** 2)
+    page, _ = page_of(model, tmp_path, X, "f64")
+    browser.open(page, "#row=" + ",".join(map(str, row)))
+    shown = browser.ask("document.getElementById('label').dataset.value").split(",")
+    np.testing.assert_allclose([float(one) for one in shown], model.predict([row])[0])
 
 
 def test_sliders_and_per_cent(browser: Browser, tmp_path: Path) -> None:
@@ -161,3 +155,24 @@ def test_many_features_and_a_regressor(browser: Browser, tmp_path: Path) -> None
     browser.open(folder / "model.html", "#row=1,2,3,4")
     shown = float(browser.ask("document.getElementById('label').dataset.value"))
     assert shown == sc.load(folder).predict([[1, 2, 3, 4]])[0]
+
+
+def test_several_labels(browser: Browser, tmp_path: Path) -> None:
+    iris = load_iris(as_frame=True)
+    tags = np.stack([iris.target > 0, iris.data.iloc[:, 0] > 6], axis=1).astype(int)
+    names = np.stack([np.array([*HOSTILE])[iris.target], np.where(tags[:, 1], "long", "short")], axis=1)
+    machine = SVC(probability=True, random_state=0)
+    for model, Y in ((OneVsRestClassifier(machine), tags), (MultiOutputClassifier(machine), names)):
+        page, program = page_of(model.fit(iris.data, Y), tmp_path, iris.data)
+        for row in iris.data.to_numpy()[[0, 60, 140]]:
+            browser.open(page, "#row=" + ",".join(map(str, row)))
+            wanted = ", ".join(map(str, program.predict([row])[0]))
+            assert browser.ask("document.getElementById('label').textContent") == wanted
+            chances = side_by_side(program.predict_proba([row]))[0]
+            np.testing.assert_allclose(values(browser, "chances"), chances, atol=1e-5)
+            if model.__class__ is OneVsRestClassifier:
+                found = program.decision_function([row])[0]
+                np.testing.assert_allclose(values(browser, "scores"), found, atol=1e-4)
+        who = browser.ask("[...document.querySelectorAll('#chances .who')].map((e) => e.textContent)")
+        assert who[-1] == ("label 1" if Y is tags else "label 1: short")
+        assert browser.ask("document.title") != "broken"

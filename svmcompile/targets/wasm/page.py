@@ -116,7 +116,7 @@ def try_facts(program: Program, name: str, rows: NDArray[Any] | None) -> dict[st
         "about": [
             origin.source,
             f"{program.n_features} features",
-            f"{program.n_classes} classes" if program.labels else "regression",
+            program.several or (f"{program.n_classes} classes" if program.labels else "regression"),
             f"method {origin.method}: {CLAIMS[origin.claim.value]}",
         ],
         "labels": [str(label) for label in program.labels.values] if program.labels else None,
@@ -150,24 +150,23 @@ def score_names(program: Program) -> list[str]:
     labels = [str(label) for label in program.labels.values]
     if any(getattr(node, "pairs", "") == value for node in program.body):
         return [f"{one} / {other}" for one, other in combinations(labels, 2)]
-    if width == len(labels) and not program.labels.targets:
-        return labels
-    return [f"decision value {at}" for at in range(1, width + 1)] if width > 1 else ["decision value"]
+    if program.labels.targets:
+        return [f"label {target}" for target in range(width)]
+    return labels if width == len(labels) else ["decision value"]
 
 
 def chance_names(program: Program) -> list[str]:
-    """The class that each probability is of."""
-    value, labels = program.output("probabilities"), program.labels
-    if value is None or labels is None:
+    """What each probability is of."""
+    labels, chances = program.labels, program.output("probabilities")
+    if labels is None or chances is None:
         return []
-    every = list(map(str, labels.values))
     if not labels.targets:
-        return every
-    alone = infer_types(program)[value].width == len(
-        labels.targets
-    )  # those of the last class of each target
-    told = [(at, classes[-alone:]) for at, classes in enumerate(labels.targets, 1)]
-    return [f"{at}: {every[one]}" for at, classes in told for one in classes]
+        return [str(label) for label in labels.values]
+    names = [f"label {target}" for target in range(labels.per_row)]
+    if infer_types(program)[chances].width == labels.per_row:
+        return names
+    every = zip(names, labels.of_targets(), strict=True)
+    return [f"{name}: {label}" for name, classes in every for label in classes]
 
 
 def side(program: Program) -> int:
