@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
+import subprocess
 
 import joblib
 import numpy as np
@@ -14,6 +16,7 @@ from programs.categories import ENCODERS, SHAPES, columns, frame, labels
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC, LinearSVC
+from targets.c_build import CXX_WARNINGS, attempt, compile_c, cxx_compilers
 
 import svmcompile as sc
 from svmcompile.bench.peers import Subject
@@ -28,6 +31,7 @@ from svmcompile.commands.options import (
 from svmcompile.data import read_data
 from svmcompile.errors import OptionError, ReadError, UnknownCategoryError
 from svmcompile.flow.evaluation import rows_or_texts
+from svmcompile.runtime.toolchain import find_compiler
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 NAMES = np.array(["no", "yes"])
@@ -210,3 +214,50 @@ def test_other_methods_and_pickles_take_frames():
     assert program.categories == sc.compile(model).categories
     revived = pickle.loads(pickle.dumps(sc.build(model, profile="portable")))
     assert (revived.predict(rows) == model.predict(rows)).all()
+
+
+NPM = """
+import {{ load }} from "./index.js";
+const model = await load();
+const asked = JSON.parse(process.argv[2]);
+console.log(JSON.stringify(asked.map(([feature, text]) => model.category(feature, text))));
+"""
+CPP = """
+#include <cstdio>
+#include "m.hpp"
+
+int main()
+{
+    std::printf("%g %g %g\\n", double(m::category(2, "flat")), double(m::category(2, "fla")),
+                double(m::category(99, "flat")));
+}
+"""
+
+
+@pytest.mark.compile
+def test_javascript_and_cpp_find_codes(tmp_path):
+    program = sc.compile(fitted())
+    asked = [
+        [column.feature, name]
+        for column in program.categories.texts
+        for name in [*column.codes, None, "zz\0"]
+    ]
+    wanted = [program.categories.by_feature[at].field_code(name) for at, name in asked]
+    if node := shutil.which("node"):
+        pytest.importorskip("ziglang")
+        sc.write(sc.emit(program, "wasm", "m", kit="npm"), tmp_path)
+        (tmp_path / "npm" / "m" / "try.mjs").write_text(NPM.format())
+        done = subprocess.run(
+            [node, "try.mjs", json.dumps(asked)],
+            cwd=tmp_path / "npm" / "m",
+            capture_output=True,
+            check=True,
+        )
+        assert json.loads(done.stdout) == wanted
+    for name, command in cxx_compilers().items():
+        folder = tmp_path / name
+        sc.write(sc.emit(program, "c", "m", profile="portable", api="cpp"), folder)
+        (folder / "main.cpp").write_text(CPP)
+        compile_c(find_compiler(), folder, "-std=c99", "-c", "m.c", "-o", "m.o")
+        compile_c(command, folder, "-std=c++17", *CXX_WARNINGS, "main.cpp", "m.o", "-o", "main")
+        assert attempt(("./main",), folder).stdout == "0 -1 -1\n"
