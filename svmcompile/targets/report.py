@@ -43,7 +43,7 @@ def describe(
         "profile": profile,
         "n_features": program.n_features,
         "n_classes": program.n_classes,
-        **({"targets": _targets(program.labels)} if program.labels and program.labels.targets else {}),
+        **by_target(program.labels),
         "n_support_vectors": origin.n_support_vectors,
         "cost": _cost(program, code),
         "passes": [
@@ -62,9 +62,10 @@ def describe(
     }
 
 
-def _targets(labels: Labels) -> list[list[Any]]:
+def by_target(labels: Labels | None) -> dict[str, Any]:
     """The classes of each target, of models that give several labels per row."""
-    return [classes.tolist() for classes in labels.of_targets()]
+    several = labels.of_targets() if labels else []
+    return {"classes_by_target": [classes.tolist() for classes in several]} if several else {}
 
 
 def _stored_vectors(emitted: Program) -> dict[str, Any] | None:

@@ -31,6 +31,7 @@ from svmcompile.targets.onnx.finish import finish
 from svmcompile.targets.onnx.graph import BATCH, DOUBLE, Graph, Values, element_of
 from svmcompile.targets.onnx.nodes import build_needed
 from svmcompile.targets.onnx.options import INPUT, OUTPUTS, USUAL, OnnxOptions, told_outputs
+from svmcompile.targets.report import by_target
 
 Precision = Number
 FIGURES = ("agreement", "agreement_interval", "max_decision_error", "rows", "accuracy")
@@ -107,8 +108,7 @@ def metadata(program: Program, precision: Precision) -> dict[str, str]:
         entries["noise_scale"] = repr(origin.details["noise_scale"])
     if program.labels:
         entries["labels"] = json.dumps(program.labels.values)
-        if program.labels.targets:
-            entries["targets"] = json.dumps(program.labels.targets)
+        entries |= {key: json.dumps(classes) for key, classes in by_target(program.labels).items()}
     if program.input.feature_names:
         entries["feature_names"] = json.dumps(program.input.feature_names)
     return entries
