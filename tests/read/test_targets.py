@@ -207,7 +207,7 @@ def test_what_the_model_tells(tmp_path):
     assert model.__sklearn_tags__().classifier_tags.multi_label
     assert "2 labels" in repr(model)
     files = sc.emit(sc.compile(trained("each-logistic")), "c", "m")
-    assert "Target 1: 2, 3, 4" in files["m.h"] and "M_N_PROBABILITIES = 9" in files["m.h"]
+    assert "Target 1: 2 to 4" in files["m.h"] and "M_N_PROBABILITIES = 9" in files["m.h"]
     assert "M_get" not in files["m.h"]
 
 

@@ -45,6 +45,11 @@ MEANINGS = {
     "std": "its standard deviation",
 }
 
+OF_SEVERAL = {  # labels per row
+    "label": "the label of each target, a column each",
+    "probabilities": "of 1 for each target, or for each target a tensor of its classes",
+}
+
 
 def emit(
     program: Program, name: str, precision: Precision, options: OnnxOptions | None = None
@@ -148,11 +153,12 @@ def public_name(content: bytes, output: str) -> str:
 def _doc(program: Program, precision: Precision, options: OnnxOptions, outputs: Iterable[str]) -> str:
     """What the graph takes and gives, for those who meet it without its documentation."""
     origin, names = program.origin, options.names
+    told = MEANINGS | (OF_SEVERAL if program.labels and program.labels.targets else {})
     lines = [
         f"{origin.source}, compiled by svmcompile {__version__}: method {origin.method}, claim "
         f"{origin.claim.value}, {precision}.",
         f"Input {names[INPUT]}: rows of {program.n_features} features.",
-        *(f"Output {names[output]}: {MEANINGS[output]}." for output in outputs),
+        *(f"Output {names[output]}: {told[output]}." for output in outputs),
     ]
     return "\n".join([*filter(None, [options.doc_string]), *lines])
 
