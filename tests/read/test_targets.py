@@ -110,19 +110,17 @@ def assert_same(model, estimator, rows=ROWS, limit=1e-9):
 def test_the_interpreter(name, tmp_path):
     estimator = trained(name)
     skops.io.dump(estimator, tmp_path / "a.skops")
-    for source in (estimator, tmp_path / "a.skops"):
-        assert_same(sc.compile(source), estimator)
+    program = sc.compile(estimator)
+    assert_same(program, estimator)
+    assert sc.compile(tmp_path / "a.skops").computes_as(program)
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize(
-    "name",
-    ["rest", "rest-always-first", "rest-calibrated", "ridge", "each-words", "each-platt", "each-numbers"],
-)
+@pytest.mark.parametrize("name", ["rest", "rest-always-first", "ridge", "each-words", "each-platt"])
 def test_c_and_onnx(name, tmp_path):
     estimator = trained(name)
     program = sc.compile(estimator)
-    for number, profile in (("f64", "host"), ("f32", "portable"), ("f32", "device")):
+    for number, profile in (("f64", "host"), ("f32", "device")):
         files = sc.emit(program, ("c", "onnx"), "m", number, profile, soft_double=True)
         folder, limit = sc.write(files, tmp_path / profile), 1e-4 if number == "f32" else 1e-9
         for target in ("c", "onnx"):
@@ -160,7 +158,7 @@ def test_whole_numbers(number, tmp_path):
     model, report = sc.load(tmp_path), json.loads(files["m.json"])
     same = (model.predict(ROWS) == estimator.predict(ROWS)).mean()
     assert same > {"q15": 0.99, "q7": 0.9}[number]
-    assert report["targets"] == [[0, 1]] * 3
+    assert report["classes_by_target"] == [[0, 1]] * 3
     assert sc.verify(tmp_path, estimator, X).ok
 
 
@@ -209,7 +207,7 @@ def test_what_the_model_tells(tmp_path):
     assert model.__sklearn_tags__().classifier_tags.multi_label
     assert "2 labels" in repr(model)
     files = sc.emit(sc.compile(trained("each-logistic")), "c", "m")
-    assert "Target 1: 2, 3, 4" in files["m.h"] and "M_N_PROBABILITIES = 9" in files["m.h"]
+    assert "Target 1: 2 to 4" in files["m.h"] and "M_N_PROBABILITIES = 9" in files["m.h"]
     assert "M_get" not in files["m.h"]
 
 

@@ -31,6 +31,7 @@ from svmcompile.targets.onnx.finish import finish
 from svmcompile.targets.onnx.graph import BATCH, DOUBLE, Graph, Values, element_of
 from svmcompile.targets.onnx.nodes import build_needed
 from svmcompile.targets.onnx.options import COLUMNS, INPUT, OUTPUTS, USUAL, OnnxOptions, told_outputs
+from svmcompile.targets.report import by_target
 
 Precision = Number
 FIGURES = ("agreement", "agreement_interval", "max_decision_error", "rows", "accuracy")
@@ -42,6 +43,11 @@ MEANINGS = {
     "score_samples": "decision values without their offset",
     "value": "the value",
     "std": "its standard deviation",
+}
+
+OF_SEVERAL = {  # labels per row
+    "label": "the label of each target, a column each",
+    "probabilities": "of 1 for each target, or for each target a tensor of its classes",
 }
 
 
@@ -110,8 +116,7 @@ def metadata(program: Program, precision: Precision) -> dict[str, str]:
         entries["noise_scale"] = repr(origin.details["noise_scale"])
     if program.labels:
         entries["labels"] = json.dumps(program.labels.values)
-        if program.labels.targets:
-            entries["targets"] = json.dumps(program.labels.targets)
+        entries |= {key: json.dumps(classes) for key, classes in by_target(program.labels).items()}
     if program.input.feature_names:
         entries["feature_names"] = json.dumps(program.input.feature_names)
     if program.categories:
@@ -153,11 +158,12 @@ def public_name(content: bytes, output: str) -> str:
 def _doc(program: Program, precision: Precision, options: OnnxOptions, outputs: Iterable[str]) -> str:
     """What the graph takes and gives, for those who meet it without its documentation."""
     origin, names = program.origin, options.names
+    told = MEANINGS | (OF_SEVERAL if program.labels and program.labels.targets else {})
     lines = [
         f"{origin.source}, compiled by svmcompile {__version__}: method {origin.method}, claim "
         f"{origin.claim.value}, {precision}.",
         f"Input {names[INPUT]}: rows of {program.n_features} features.",
-        *(f"Output {names[output]}: {MEANINGS[output]}." for output in outputs),
+        *(f"Output {names[output]}: {told[output]}." for output in outputs),
     ]
     return "\n".join([*filter(None, [options.doc_string]), *lines])
 
