@@ -71,7 +71,7 @@ class TextColumn:
 
     def value(self, code: float) -> Any:
         """What stands behind a code; a text that is no name for one that is unknown."""
-        if 0 <= code < len(self.names):
+        if 0 <= code < len(self.names) and float(code).is_integer():
             return self.names[int(code)]
         if code == MISSING and self.missing:
             return {"NaN": NAN, "None": None, "text": self.marker}[self.missing]

@@ -102,6 +102,16 @@ def test_codes_are_places_among_the_names():
     np.testing.assert_array_equal(program.decision_function(rows), program.decision_function(told))
 
 
+def test_numbers_that_are_no_codes_are_unknown_to_the_original_too():
+    model = fitted(ENCODERS["flags"])
+    program = sc.compile(model)
+    rows = np.zeros((5, 6))
+    rows[:, 2] = [0.5, 3, -7, 1e9, -1]
+    given = program.categories.frame(rows, program.feature_names)
+    assert not given["shape"].isin(SHAPES).any()
+    np.testing.assert_allclose(program.decision_function(rows), model.decision_function(given), atol=1e-12)
+
+
 @pytest.mark.parametrize("kind", ["objects", "texts", "lists", "string", "frame of categories"])
 def test_rows_in_other_forms(kind):
     rows = frame(400)[["colour", "shape"]]
