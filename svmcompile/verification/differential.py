@@ -204,7 +204,10 @@ class _Expected:
 
     @classmethod
     def of(cls, program: Program, original: Any, rows: NDArray[Any]) -> _Expected:
-        labels = side_by_side(original.predict(rows))
+        try:
+            labels = side_by_side(original.predict(rows))
+        except ValueError as error:
+            raise VerifyError(f"the original refuses these rows: {error}") from error
         scores = labels.astype(np.float64) if program.labels is None else None
         if program.output("scores"):
             scores = _values(original, "decision_function", rows)

@@ -7,14 +7,18 @@ from functools import partial
 import numpy as np
 import pytest
 import skops.io
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics import pairwise
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 import svmcompile as sc
-from svmcompile.errors import EmitError, ReadError, UnsupportedError
+from svmcompile.accelerate.registry import METHODS
+from svmcompile.errors import EmitError, OptionError, ReadError, UnsupportedError, VerifyError
 from svmcompile.read import read
 from svmcompile.read.sklearn.pairwise import FUNCTIONS, NAMES
 
@@ -68,12 +72,35 @@ def test_a_precomputed_kernel():
     np.testing.assert_allclose(sc.compile(estimator).predict(rows), estimator.predict(rows), atol=1e-11)
 
 
-def test_rbf_ridges_are_machines_as_any_other():
-    estimator = KernelRidge(kernel="rbf", gamma=2.0).fit(X, T)
-    tight = sc.compile(estimator, method="anytime", tolerance=1e-3)
+RBF_MACHINES = {
+    "ridge": KernelRidge(kernel="rbf", gamma=2.0),
+    "process": GaussianProcessRegressor(RBF(0.5), alpha=0.1, optimizer=None),
+    "target": TransformedTargetRegressor(SVR(gamma=2.0), transformer=StandardScaler()),
+}
+FOR_VALUES = {
+    "reduced-set": {}, "metric-tree": {}, "sv-tree": {}, "linear": {}, "proto": {"steps": 50},
+}  # fmt: skip
+FOR_CLASSES = {
+    "certified": "has no label to be certain of",
+    "anytime": "give the precision of its value",
+    "h1-tree": "a regressor has none",
+    "dtsvm": "is for classifiers",
+}
+
+
+@pytest.mark.parametrize("name", RBF_MACHINES)
+def test_rbf_machines_of_one_value_are_machines_as_any_other(name):
+    estimator = RBF_MACHINES[name].fit(X, T)
+    wanted = estimator.predict(X)
+    tight = sc.compile(estimator, method="anytime", tolerance=1e-3, force=True)
     assert np.abs(tight.predict(ROWS) - estimator.predict(ROWS)).max() <= 1e-3
-    for method in ("reduced-set", "metric-tree", "sv-tree", "linear"):
-        assert sc.compile(estimator, method=method, X=X).predict(ROWS).shape == (len(ROWS),)
+    assert {*FOR_VALUES, *FOR_CLASSES, "exact"} == {*METHODS}
+    for method, options in FOR_VALUES.items():
+        found = sc.compile(estimator, method=method, X=X, **options).predict(X)
+        assert np.square(found - wanted).mean() < 0.5 * wanted.var(), method
+    for method, says in FOR_CLASSES.items():
+        with pytest.raises((UnsupportedError, OptionError), match=says):
+            sc.compile(estimator, method=method, X=X)
 
 
 def test_other_methods_and_targets_refuse_by_name():
@@ -98,6 +125,13 @@ def test_other_methods_and_targets_refuse_by_name():
         sc.emit(sc.compile(estimator, constant_time=True), "c", "m", profile="portable")
     with pytest.raises(UnsupportedError, match="chi2 kernel has no form in fixed point"):
         sc.emit(sc.compile(KernelRidge(kernel="chi2", gamma=1).fit(X, T)), "c", "m", "q15", "device", X=X)
+
+
+def test_verify_says_what_the_original_refuses(tmp_path):
+    estimator = KernelRidge(kernel="chi2", gamma=1.0).fit(X, T)
+    sc.write(sc.emit(sc.compile(estimator), "onnx", "m"), tmp_path)
+    with pytest.raises(VerifyError, match=r"the original refuses these rows: .*negative"):
+        sc.verify(tmp_path, estimator, X - 0.5)
 
 
 def test_labels_that_are_certain():
