@@ -106,6 +106,7 @@ def _labels(path: Path, batch: Any, label: str) -> NDArray[Any]:
     if column.null_count:
         raise ReadError(f"{path}: label column {label!r} holds nulls; every row needs a label")
     coded = hasattr(column, "dictionary")
+    column.validate(full=True)  # of places in the dictionary
     values: Any = (column.dictionary if coded else column).to_numpy(zero_copy_only=False)
     if values.dtype == object:
         texts = [table.check_label_length(str(path), text) for text in values.tolist()]

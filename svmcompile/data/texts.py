@@ -57,6 +57,7 @@ def _values(column: Any) -> list[Any]:
     """A column of a batch; equal texts of a dictionary are one object."""
     if not hasattr(column, "dictionary"):
         return list(column.to_pylist())
+    column.validate(full=True)  # of places in the dictionary
     known = column.dictionary.to_pylist()
     return [None if at is None else known[at] for at in column.indices.to_pylist()]
 
