@@ -221,7 +221,7 @@ REFUSED: tuple[Rule, ...] = (
 # Levels that are refused, or say nothing, depending on more than two factors.
 IDLE: tuple[Rule, ...] = (
     {"estimator": ("gaussian", "gaussian-classes"), "steps": ("text", "categories")},  # of scikit-learn
-    {"estimator": ("several",), "steps": ("targets",)},
+    {"estimator": ("several", *SEVERAL), "steps": ("targets", "picked")},
     {"labels": ("large", "text", "float", "bool"), "estimator": (*VALUE, "many")},
     {"labels": ("bool",), "estimator": THREE},
     {"tables": ("f16",), "method": WITHOUT_VECTORS},

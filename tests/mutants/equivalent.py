@@ -39,6 +39,9 @@ REASONS: dict[str, str] = {
     r"return \{\{ n.classes \+ 1 \}\};  ->  return \{\{ n.classes \+ 2 \}\};": (
         "any number above that of classes says that it is too close to call"
     ),
+    r"poison \+= (.* (\* 0\.0|\* \{\{ n.zero \}\}\)));  ->  poison -= ": "zero or NaN, whatever its sign",
+    r"part.value > \{\{ n.root_two \}\}\) \{  ->  .*>= ": "the series holds on either side of it",
+    r"\.longest \+ 1 \}\}\] = \{  ->  .*\.longest \+ 2 ": "room for one character more",
     r"beaten\[.*\] = 1;  ->  .* = 2;$": "a flag: it is asked whether it is zero",
     r"->  needs\[i\] = .* \| \(first\[row\] <= ": "the bit of a class that there is none of is masked",
     r"^c/portable/taylor_votes.*->  (votes|lost)\[won >= 0 \?": "zero has left before",

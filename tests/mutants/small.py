@@ -46,7 +46,7 @@ def small_programs() -> Programs:
             kernel, svm.vectors, svm.coefficients, svm.intercepts[:3], LabelRule.ARGMAX, svm.source,
             Labels((0, 1, 2), "<i8"),
         )  # fmt: skip
-        found[f"several {kernel.kind}"] = as_it_is(several.check("test")), rows
+        found[f"several {kernel.kind}"] = compile_svm(several.check("test"), "exact", None, {}), rows
     some = ("rbf_ovo", "rbf_argmax", "poly_ovo", "quadratic_ovo", "sigmoid_sparse", "linear_scaled")
     return found | {name: (small_program(name), rows) for name in some}
 
@@ -160,7 +160,7 @@ def sparse_programs() -> Programs:
     found: Programs = {}
     for kernel, each in itertools.product((RBF, Kernel("poly", 0.5, 0.5, 3)), (8, 700)):
         vectors = np.round(random.normal(size=(3 * each, 60)), 2) * (random.random((3 * each, 60)) < share)
-        vectors[:, 3] = 0  # a feature that is read only to see whether it is a number
+        vectors[:, [0, 3]] = 0  # features that are read only to see whether they are numbers
         svm = voting(kernel, vectors, each, random)
         found[f"columns {kernel.kind} {each}"] = compile_svm(svm, "exact", None, {}), rows
     return found
