@@ -68,10 +68,15 @@ def steps_within(work: float, lesson: Lesson, sizes: Sizes) -> int:
     return max(1, int(work / (BATCH * by_row)))
 
 
+def affordable(lesson: Lesson, sizes: Sizes, steps: int) -> int:
+    """How many trainings of so many steps there is time for, beside the one that counts."""
+    return max(1, min(STARTS, steps_within(STARTS_WORK, lesson, sizes) // steps))
+
+
 def train(lesson: Lesson, sizes: Sizes, steps: int, seed: int) -> Trained:
     """Prototypes of these sizes, the best of several starts; the same for the same seed."""
-    starts = max(1, min(STARTS, steps_within(STARTS_WORK, lesson, sizes) // steps))
-    known = [train_once(lesson, sizes, steps, seed, start) for start in range(starts)]
+    starts = range(affordable(lesson, sizes, steps))
+    known = [train_once(lesson, sizes, steps, seed, start) for start in starts]
     return _refine(lesson, min(known, key=lambda one: one.loss(lesson)))
 
 
