@@ -12,9 +12,10 @@ from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Program
 from svmcompile.runtime.onnx import load_onnx
-from svmcompile.targets.onnx.graph import Graph, Values, build_needed
+from svmcompile.targets.onnx.graph import Graph
 from svmcompile.targets.onnx.model import emit, rows_of
 from svmcompile.targets.onnx.options import OnnxOptions
+from svmcompile.targets.onnx.values import Values, build_needed
 
 PRECISIONS = ("f32", "f64")
 NUMBERS = {"f32": np.float32, "f64": np.float64}
@@ -65,7 +66,7 @@ def value_in_onnx(program: Program, name: str, rows: Any, precision: Any, refere
     values = Values(Graph(), program, precision)
     build_needed(values, [name])
     values.graph.output("leaf", values.names[name], onnx.TensorProto.INT32, None)
-    model = values.graph.model("m", rows_of(values, program.n_features), {}, {})
+    model = values.graph.model("m", rows_of(values, program), {}, {})
     onnx.checker.check_model(model, full_check=True)
     rows = np.asarray(rows, NUMBERS[precision])
     if reference:

@@ -11,7 +11,7 @@ from svmcompile.errors import OptionError
 from svmcompile.ir.program import Program
 
 if TYPE_CHECKING:
-    from svmcompile.targets.onnx.graph import Values
+    from svmcompile.targets.onnx.values import Values
 
 ML = "ai.onnx.ml"
 

@@ -28,9 +28,10 @@ from svmcompile.ir.program import Labels, Program
 from svmcompile.targets.onnx.columns import column_names, columns_of
 from svmcompile.targets.onnx.early import described
 from svmcompile.targets.onnx.finish import finish
-from svmcompile.targets.onnx.graph import BATCH, DOUBLE, Graph, Values, element_of
+from svmcompile.targets.onnx.graph import BATCH, DOUBLE, Graph, element_of
 from svmcompile.targets.onnx.nodes import build_needed
 from svmcompile.targets.onnx.options import COLUMNS, INPUT, OUTPUTS, USUAL, OnnxOptions, told_outputs
+from svmcompile.targets.onnx.values import Values
 from svmcompile.targets.report import by_target
 
 Precision = Number

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir.walks import node_depths
-from svmcompile.targets.onnx.graph import INDEX, Values
+from svmcompile.targets.onnx.graph import INDEX
+from svmcompile.targets.onnx.values import Values
 
 Integers = NDArray[np.integer[Any]]
 UNROLLED_LEVELS = 16  # from here on a loop, which ends with the last row

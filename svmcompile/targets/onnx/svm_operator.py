@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.pairs import pair_indices
 from svmcompile.model.head import MIN_PROBABILITY
-from svmcompile.targets.onnx.graph import DOUBLE, ML, Array, Values
+from svmcompile.targets.onnx.graph import DOUBLE, ML, Array
+from svmcompile.targets.onnx.values import Values
 
 SMALL = 1500  # vectors * (features + 5): beyond, products are three times as fast in batches, or more
 SINGLE = 15_000  # the same for graphs of one row: beyond, products are faster there too

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from svmcompile.errors import EmitError
 from svmcompile.targets.onnx import plain_trees
-from svmcompile.targets.onnx.graph import INDEX, ML, Values
+from svmcompile.targets.onnx.graph import INDEX, ML
 from svmcompile.targets.onnx.plain_trees import Integers
+from svmcompile.targets.onnx.values import Values
 
 MAX_INDEX = 2**24  # beyond, float skips whole numbers
 

@@ -13,8 +13,9 @@ import numpy as np
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.node import At
 from svmcompile.ir.stages import estimate_of, lower_triangle
-from svmcompile.targets.onnx.graph import Array, Values, build, build_needed
+from svmcompile.targets.onnx.graph import Array
 from svmcompile.targets.onnx.nodes.sums import is_affine, kernel_values, power
+from svmcompile.targets.onnx.values import Values, build, build_needed
 
 FIRST_CHUNK = 12  # vectors, at least
 GROWTH = 4.0  # of a chunk's end over the one before, at least

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.graph import expands_far
-from svmcompile.targets.onnx.graph import DOUBLE, Values, build, build_needed
+from svmcompile.targets.onnx.graph import DOUBLE
+from svmcompile.targets.onnx.values import Values, build, build_needed
 
 
 @build.register

@@ -8,7 +8,8 @@ import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.pairs import pair_indices
-from svmcompile.targets.onnx.graph import DOUBLE, INDEX, Array, Values, build, build_needed
+from svmcompile.targets.onnx.graph import DOUBLE, INDEX, Array
+from svmcompile.targets.onnx.values import Values, build, build_needed
 
 
 @build.register

@@ -7,7 +7,8 @@ import numpy as np
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.differences import MOST_DEGREE, NEGATED, TERMS
 from svmcompile.ir.kernel import Kernel
-from svmcompile.targets.onnx.graph import Array, Values, build
+from svmcompile.targets.onnx.graph import Array
+from svmcompile.targets.onnx.values import Values, build
 
 MOST_STEPS = 48  # features are added up in so many steps at most; each holds [rows, vectors, some features]
 

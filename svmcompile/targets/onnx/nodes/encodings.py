@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from svmcompile.ir import nodes as ir
-from svmcompile.targets.onnx.graph import DOUBLE, Values, build
+from svmcompile.targets.onnx.graph import DOUBLE
+from svmcompile.targets.onnx.values import Values, build
 
 
 @build.register

@@ -6,7 +6,8 @@ import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes.ensembles import MOST_EXPONENT
-from svmcompile.targets.onnx.graph import DOUBLE, Values, build
+from svmcompile.targets.onnx.graph import DOUBLE
+from svmcompile.targets.onnx.values import Values, build
 
 
 @build.register

@@ -10,7 +10,8 @@ import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kinds import Kind
-from svmcompile.targets.onnx.graph import INDEX, Values, build
+from svmcompile.targets.onnx.graph import INDEX
+from svmcompile.targets.onnx.values import Values, build
 
 
 @build.register

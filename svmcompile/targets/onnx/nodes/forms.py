@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.targets.onnx.graph import Values, build
+from svmcompile.targets.onnx.values import Values, build
 
 
 @build.register

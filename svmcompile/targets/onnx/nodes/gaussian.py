@@ -8,7 +8,7 @@ import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes.gaussian import ERF_LIMIT, ERF_TERMS, SHARES, WIDTHS
-from svmcompile.targets.onnx.graph import Values, build
+from svmcompile.targets.onnx.values import Values, build
 
 
 @build.register

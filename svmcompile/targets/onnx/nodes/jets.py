@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.targets.onnx.graph import Values, build
 from svmcompile.targets.onnx.nodes.bounded import exact_where, of_all
 from svmcompile.targets.onnx.nodes.sums import kernel_values
+from svmcompile.targets.onnx.values import Values, build
 
 
 @build.register

@@ -19,9 +19,10 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.node import At
 from svmcompile.ir.pairs import pair_weights
-from svmcompile.targets.onnx.graph import DOUBLE, Array, Values, build
+from svmcompile.targets.onnx.graph import DOUBLE, Array
 from svmcompile.targets.onnx.nodes.decisions import pair_signs
 from svmcompile.targets.onnx.nodes.sums import Folded, folded_kernel, is_affine
+from svmcompile.targets.onnx.values import Values, build
 
 MOST_UNROLLED = 64  # leaves; with more the graph grows large, and a loop costs little beside them
 

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.pairs import classes_of, favour, pair_number
-from svmcompile.targets.onnx.graph import DOUBLE, INDEX, Values, build
+from svmcompile.targets.onnx.graph import DOUBLE, INDEX
 from svmcompile.targets.onnx.nodes.trees import above_planes
 from svmcompile.targets.onnx.tree_operator import walk_chains
+from svmcompile.targets.onnx.values import Values, build
 
 
 @build.register

@@ -6,7 +6,7 @@ import math
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes.normals import DENOMINATOR, LEAST, NUMERATOR
-from svmcompile.targets.onnx.graph import Values, build
+from svmcompile.targets.onnx.values import Values, build
 
 
 @build.register

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.walks import path_nodes
-from svmcompile.targets.onnx.graph import DOUBLE, INDEX, Array, Values, build
+from svmcompile.targets.onnx.graph import DOUBLE, INDEX, Array
 from svmcompile.targets.onnx.nodes.sums import is_constant, kernel_values, poisoned, power
 from svmcompile.targets.onnx.nodes.trees import UPPER_NODES, CutTree, cut
 from svmcompile.targets.onnx.plain_trees import Integers
+from svmcompile.targets.onnx.values import Values, build
 
 
 @build.register

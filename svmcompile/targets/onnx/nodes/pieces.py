@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array
-from svmcompile.targets.onnx.graph import Values, build
 from svmcompile.targets.onnx.nodes.probabilities import count_true
+from svmcompile.targets.onnx.values import Values, build
 
 
 @build.register

@@ -9,7 +9,7 @@ import numpy as np
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.nodes.ensembles import MOST_EXPONENT
 from svmcompile.ir.nodes.powers import SERIES
-from svmcompile.targets.onnx.graph import Values, build
+from svmcompile.targets.onnx.values import Values, build
 
 
 @build.register

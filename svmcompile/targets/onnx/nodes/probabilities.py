@@ -11,8 +11,9 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import LEAST, MOST
 from svmcompile.ir.nodes import operands
 from svmcompile.ir.pairs import TOLERANCE, pair_indices, sweeps_of
-from svmcompile.targets.onnx.graph import DOUBLE, Array, Values, build
+from svmcompile.targets.onnx.graph import DOUBLE, Array
 from svmcompile.targets.onnx.svm_operator import coupled, couples
+from svmcompile.targets.onnx.values import Values, build
 
 
 @build.register

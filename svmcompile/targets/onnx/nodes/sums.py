@@ -17,7 +17,8 @@ from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.nodes import operands
 from svmcompile.ir.pairs import class_slices, pair_indices, pair_weights
 from svmcompile.targets.onnx import svm_operator
-from svmcompile.targets.onnx.graph import Array, Values, build
+from svmcompile.targets.onnx.graph import Array
+from svmcompile.targets.onnx.values import Values, build
 
 BLOCK_CLASSES, BLOCK_VECTORS = 6, 1000  # from here on, sums by class are faster than one dense matrix
 U64 = ARITHMETIC["f64"].u

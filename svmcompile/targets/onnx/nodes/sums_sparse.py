@@ -16,8 +16,9 @@ from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.kernel import squared_norms
 from svmcompile.ir.layout import compressed
-from svmcompile.targets.onnx.graph import INDEX, Values, build
+from svmcompile.targets.onnx.graph import INDEX
 from svmcompile.targets.onnx.nodes.sums import UNSAFE_ERROR, Folded, pair_sum_of, rbf_limit
+from svmcompile.targets.onnx.values import Values, build
 
 ADDING = 16  # from this opset on, scattered numbers may be added up
 PADDED = 4  # a table over columns that occur may have so many times the entries

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from svmcompile.ir import nodes as ir
-from svmcompile.targets.onnx.graph import INDEX, Array, Values, build, build_needed
+from svmcompile.targets.onnx.graph import INDEX, Array
 from svmcompile.targets.onnx.nodes.decisions import settled
+from svmcompile.targets.onnx.values import Values, build, build_needed
 
 
 @build.register

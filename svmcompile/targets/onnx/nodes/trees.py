@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import nodes as ir
-from svmcompile.targets.onnx.graph import INDEX, Values, build
+from svmcompile.targets.onnx.graph import INDEX
 from svmcompile.targets.onnx.plain_trees import UNROLLED_LEVELS, Integers
 from svmcompile.targets.onnx.tree_operator import walk_tree
+from svmcompile.targets.onnx.values import Values, build
 
 UPPER_NODES = 63  # six full levels; with more planes, products for all rows cost more than gathering
 PORTION = 1 << 13  # weights of leaves per row that are gathered at once

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.node import At
 from svmcompile.ir.vote_walk import in_rows
-from svmcompile.targets.onnx.graph import DOUBLE, INDEX, Values, build, build_needed
+from svmcompile.targets.onnx.graph import DOUBLE, INDEX
+from svmcompile.targets.onnx.values import Values, build, build_needed
 
 # Measured on ONNX Runtime, in multiply-adds of a product of matrices:
 VALUE = 60  # a kernel value beside its products: the exponential, and memory
