@@ -51,7 +51,8 @@ agreement: $(VENV)/.dev
 
 # Is every pair of options, and are random combinations, refused by name or right under sanitizers?
 cross: $(VENV)/.dev
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 HYPOTHESIS_PROFILE=random $(BIN)/python -m pytest tests/crossing --whole -n auto
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -W ignore -m tests.crossing.run --part $(or $(PART),1/1) \
+		$(if $(SEED),--seed $(SEED))
 
 # Does the test that C ships take every branch, or is the reason known?
 coverage: $(VENV)/.dev

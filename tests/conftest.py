@@ -25,7 +25,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite tests/golden instead of comparing"
     )
-    parser.addoption("--whole", action="store_true", help="run tests/crossing on every pair of options")
 
 
 @pytest.fixture

@@ -60,8 +60,8 @@ def test_pickled_objects_are_refused(tmp_path: Path) -> None:
     [
         ({"data": X}, "holds no array 'X'; it has: data"),
         ({"X": X, "y": np.zeros(2)}, r"y has shape (2,), expected (3,)"),
-        ({"X": X, "y": np.zeros((3, 1))}, "one dimension"),
-        ({"X": X, "y": np.zeros(3, complex)}, "one dimension of numbers or str"),
+        ({"X": X, "y": np.zeros((3, 1, 1))}, "one for each row"),
+        ({"X": X, "y": np.zeros(3, complex)}, "labels must be numbers or str"),
         ({"X": X[0]}, "expected a matrix"),
     ],
 )

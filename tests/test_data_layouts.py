@@ -161,3 +161,9 @@ def test_files_of_a_folder_count_alike(tmp_path: Path) -> None:
     files = sorted(tmp_path.iterdir())
     assert common_base(files, "folder", n_features=3) == 0
     assert common_base(files[1:], "folder", n_features=3, base=1) == 1
+
+
+def test_flags_are_numbers(tmp_path):
+    path = tmp_path / "flags.csv"
+    path.write_text("used,size\nTrue,1.5\nfalse,2\n")
+    np.testing.assert_array_equal(read_data(path).X, [[1.0, 1.5], [0.0, 2.0]])

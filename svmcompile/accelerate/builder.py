@@ -130,7 +130,7 @@ class Builder:
         self, sums: str, method: str, claim: Claim, notes: Sequence[str] = (), **origin: Any
     ) -> Program:
         """Heads over the kernel sums, and the program."""
-        head = head_of(self.svm).reading(sums).beside_tables(self.tables)
+        head = head_of(self.svm).reading(sums).apart(self.tables)
         self.body.extend(head.nodes)
         self.tables |= head.tables
         outputs = [*head.outputs, *self._deviation(head)]
@@ -163,7 +163,7 @@ class Builder:
     def finish_certain(self, method: str, notes: Sequence[str] = (), **origin: Any) -> Program:
         """The SVM's own sums and heads; a label that float32 could round to another is double's."""
         sums, wide = self.exact_sums(), self.exact_in_double("exact_sums")
-        head = head_of(self.svm).reading(sums).beside_tables(self.tables)
+        head = head_of(self.svm).reading(sums).apart(self.tables)
         label = head.value("label")
         assert label, "a regressor has no label"
         own = {node.out: f"exact_{node.out}" for node in head.nodes} | {sums: wide}

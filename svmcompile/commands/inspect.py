@@ -12,8 +12,9 @@ from svmcompile import api
 from svmcompile.commands.options import InspectOptions
 from svmcompile.flow.evaluation import find_program
 from svmcompile.flow.seal import check_seal, read_key, read_report
-from svmcompile.ir.program import Labels, Program
+from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
+from svmcompile.targets.report import by_target
 
 REPORTED = (
     "target", "precision", "profile", "agreement", "agreement_interval", "accuracy", "max_decision_error",
@@ -60,18 +61,13 @@ def program_facts(program: Program) -> dict[str, Any]:
         "features": program.n_features,
         **({"categories": program.categories.facts(program.feature_names)} if program.categories else {}),
         "classes": list(program.labels.values) if program.labels else [],
-        **_targets(program.labels),
+        **by_target(program.labels),
         "outputs": [output.name for output in program.outputs],
         "support_vectors": origin.n_support_vectors,
         "cost": program.cost().as_dict(),
         "passes": [asdict(saving) for saving in origin.savings],
         "notes": list(origin.notes),
     }
-
-
-def _targets(labels: Labels | None) -> dict[str, Any]:
-    """The classes of each target, where a row gets several labels."""
-    return {"targets": [one.tolist() for one in labels.of_targets()]} if labels and labels.targets else {}
 
 
 def _svm_facts(svm: SVM) -> dict[str, Any]:
@@ -87,7 +83,7 @@ def _svm_facts(svm: SVM) -> dict[str, Any]:
         "feature_names": list(svm.feature_names),
         **({"categories": svm.categories.facts(svm.feature_names)} if svm.categories else {}),
         "classes": list(svm.labels.values) if svm.labels else [],
-        **_targets(svm.labels),
+        **by_target(svm.labels),
         "support_vectors": svm.n_vectors,
         "vectors_per_class": list(svm.counts),
         "zeros_in_vectors": zeros,

@@ -91,8 +91,8 @@ def compile(report: Report, options: given.CompileOptions) -> None:
     table = _table(escape(f"{report['name']}: {report['source']['kind']}"), "what", "figure")
     table.add_row("method", f"{escape(report['method'])} (claim {report['claim']})")
     table.add_row("features, classes", f"{report['n_features']}, {report['n_classes'] or 'regression'}")
-    if "targets" in report:
-        table.add_row("labels per row", str(len(report["targets"])))
+    if "classes_by_target" in report:
+        table.add_row("labels per row", str(len(report["classes_by_target"])))
     table.add_row("support vectors", str(report["n_support_vectors"]))
     table.add_row("flops per row", f"{cost['mean_flops']:,.0f} (as trained: {cost['exact_flops']:,})")
     table.add_row("tables, scratch", f"{size(cost['table_bytes'])}, {size(cost['scratch_bytes'])}")

@@ -71,7 +71,7 @@ class TextColumn:
 
     def value(self, code: float) -> Any:
         """What stands behind a code; a text that is no name for one that is unknown."""
-        if 0 <= code < len(self.names):
+        if 0 <= code < len(self.names) and float(code).is_integer():
             return self.names[int(code)]
         if code == MISSING and self.missing:
             return {"NaN": NAN, "None": None, "text": self.marker}[self.missing]
@@ -92,7 +92,8 @@ class TextColumn:
         """What does not fit, in words."""
         if not 0 <= self.feature < width:
             yield f"feature {self.feature} of {width} has categories"
-        if len({*self.names, *self.codes}) < len(self.names) or len(self.names) > MOST_NAMES:
+        told = len(self.names) + (self.missing == "text")
+        if len(self.codes) < told or told > MOST_NAMES:
             yield f"the {len(self.names)} categories of feature {self.feature} are not told apart"
         if not all(is_unicode(name) for name in (*self.names, self.marker)):
             yield f"a category of feature {self.feature} is not valid Unicode"

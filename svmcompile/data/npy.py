@@ -63,7 +63,7 @@ def read_npz(path: Path, wanted: table.Wanted) -> table.Data:
         X = _load(path, archive, "X")
         key = _label_key(archive, wanted)
         y = None if key is None else _load(path, archive, key)
-        if y is not None and y.shape != X.shape[:1]:
+        if y is not None and y.shape[:1] != X.shape[:1]:
             raise ReadError(f"{path}: {key} has shape {y.shape}, expected {X.shape[:1]} for X {X.shape}")
         inside = replace(wanted, label=wanted.label if key is None else None, keep=())
         part = split_columns(X, table.choose_columns(path, X.shape[1], (), inside))
@@ -143,10 +143,10 @@ def _matrix_header(where: str, stream: IO[bytes], size: int) -> Header:
 
 def _label_header(where: str, stream: IO[bytes], size: int) -> Header:
     header = _header(where, stream, size)
-    if header.dtype.kind not in "fiubU" or len(header.shape) != 1:
+    if header.dtype.kind not in "fiubU" or len(header.shape) not in (1, 2) or not all(header.shape[1:]):
         raise ReadError(
-            f"{where}: holds {_kind(header.dtype)} of shape {header.shape}; "
-            "labels must be one dimension of numbers or str"
+            f"{where}: holds {_kind(header.dtype)} of shape {header.shape}; labels must be numbers or str, "
+            "one for each row or a column for each label of a row"
         )
     return header
 

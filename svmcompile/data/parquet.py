@@ -122,6 +122,7 @@ def values_of(column: Any) -> list[Any]:
     """A column of a batch; equal texts of a dictionary are one object."""
     if not hasattr(column, "dictionary"):
         return list(column.to_pylist())
+    column.validate(full=True)  # of places in the dictionary
     known = column.dictionary.to_pylist()
     return [None if at is None else known[at] for at in column.indices.to_pylist()]
 
@@ -131,6 +132,7 @@ def _labels(path: Path, batch: Any, label: str) -> NDArray[Any]:
     if column.null_count:
         raise ReadError(f"{path}: label column {label!r} holds nulls; every row needs a label")
     coded = hasattr(column, "dictionary")
+    column.validate(full=True)  # of places in the dictionary
     values: Any = (column.dictionary if coded else column).to_numpy(zero_copy_only=False)
     if values.dtype == object:
         texts = [table.check_label_length(str(path), text) for text in values.tolist()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from svmcompile.runtime.libraries import PLATFORMS, build_shared, find_platform
 from svmcompile.targets.c.model import emit as emit_c
 from svmcompile.targets.c.parts import read_parts
 from svmcompile.targets.c.self_test import SelfTest
+from svmcompile.targets.c.steady import check_targets, is_steady
 from svmcompile.targets.onnx.options import USUAL, OnnxOptions, read_options
 from svmcompile.targets.report import describe
 from svmcompile.targets.templating import check_name, name_from
@@ -107,12 +108,7 @@ def emit_files(
         program, target, name, precision, profile, tables, soft_double, platform, onnx, api
     )
     kits = checked_kits(kit, request)
-    if kits and program.input.text:
-        raise OptionError(
-            f"kit {kits[0]}: its examples have rows of numbers, and the model takes text; leave the kit "
-            "out and add NAME.c and NAME.h to your project"
-        )
-    check_several(program, request, kits)
+    check_model(program, request, kits)
     if "cmake" in kits:
         request = replace(request, api=("cpp", *request.api))
     ready, request = prepare(program, request, X, ranges, given)
@@ -187,8 +183,13 @@ def check_together(request: Request, fixed: bool, given: str | None) -> None:
         raise OptionError("tables in f16 need target c or shared, precision f32 and profile host")
 
 
-def check_several(program: Program, request: Request, kits: Iterable[str]) -> None:
-    """Refuse what gives one label or value where a model gives several."""
+def check_model(program: Program, request: Request, kits: Sequence[str]) -> None:
+    """Refuse kits of numbers where a model takes text, and what gives one answer where it gives several."""
+    if kits and program.input.text:
+        raise OptionError(
+            f"kit {kits[0]}: its examples have rows of numbers, and the model takes text; leave the kit "
+            "out and add NAME.c and NAME.h to your project"
+        )
     others = [f"target {one}" for one in request.targets if one not in FOR_SEVERAL]
     others += [f"kit {one}" for one in kits]
     others += ["part model of the C interface"] * ("model" in ",".join(request.api).split(","))
@@ -203,6 +204,7 @@ def emit_targets(
     program: Program, request: Request, X: Any = None, watch: Watcher | None = None
 ) -> Emitted:
     """The files of a program that was prepared; C and WebAssembly are lowered once each."""
+    check_targets(program, request.targets)
     files: Files = {}
     codes: dict[str, Code] = {}
     c: dict[str, str] = {}
@@ -350,7 +352,7 @@ def _python_module(program: Program, request: Request) -> dict[str, str]:
     """NAME.py of kit micropython, where the program can be written as a blob."""
     from svmcompile.targets.micropython import emit_module
 
-    if program.number:  # whole numbers are for C
+    if program.number or is_steady(program):  # whole numbers and constant time are for C
         return {}
     try:
         return {f"{request.name}.py": emit_module(lower(program, request.number, storage="dense"))}

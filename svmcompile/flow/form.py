@@ -59,7 +59,9 @@ class Form:
             from svmcompile.runtime.onnx import load_onnx
 
             content = files[f"{self.name}.onnx"]
-            found = load_onnx(content, labels, self.program.n_features, names, self.name)
+            found = load_onnx(
+                content, labels, self.program.n_features, names, self.name, self.program.categories
+            )
         elif self.target == "wasm":
             from svmcompile.runtime.wasm import WasmModel
 

@@ -139,7 +139,7 @@ def holds_program(content: bytes, name: str) -> bool:
 def labelled_data(X: Any, y: Any) -> Data:
     """Rows and labels to train on, as given from Python or read from a file."""
     if isinstance(X, Data):
-        return X
+        return X if X.y is None else replace(X, y=labels_for(X.X, X.y))
     rows, names = table_rows(X)
     return Data(rows, None if y is None else labels_for(rows, y), names)
 
@@ -152,6 +152,8 @@ def labels_for(rows: NDArray[Any], y: Any, per_row: int = 1) -> NDArray[Any]:
             f"the model gives {per_row} labels per row, and the labels given have shape {labels.shape}; "
             "give a column for each, or no labels"
         )
+    if per_row == 1 and labels.ndim > 1 and labels.shape[1] > 1:
+        raise OptionError(f"y has shape {labels.shape}, and there is one label per row")
     labels = labels if per_row > 1 else labels.ravel()
     if len(labels) != len(rows):
         raise OptionError(f"X has {len(rows)} rows, y has {len(labels)}")

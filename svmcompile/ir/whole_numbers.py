@@ -84,8 +84,14 @@ def weighted(values: Wholes, weights: Wholes, counts: tuple[int, ...]) -> Wholes
 
 def whole_features(at: At) -> int:
     """The width of the whole features a node reads."""
-    need(bool(at.x.whole), f"%{at.node.x} is not in whole numbers")
+    whole_width(at)
     return at.d
+
+
+def whole_width(at: At) -> int:
+    """The width of the whole numbers a node reads."""
+    need(bool(at.x.whole), f"%{at.node.x} is not in whole numbers")
+    return int(at.x.width)
 
 
 def fits(size: int, most: int, what: str) -> int:

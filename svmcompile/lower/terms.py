@@ -12,12 +12,15 @@ import numpy as np
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.check import infer_types
-from svmcompile.ir.graph import Tables, fresh, only_maker
+from svmcompile.ir.graph import Tables, fresh, leading_to, only_maker
 from svmcompile.ir.program import Program
 
 
 def fuse_terms(program: Program) -> Program:
-    """A linear machine of text takes in the logarithm, the weights and the norm before it."""
+    """A linear machine of text takes in the logarithm, the weights and the norm before it.
+
+    Not one of several readers of the row, which then is there with all its zeros.
+    """
     machines = [node for node in program.body if isinstance(node, ir.Affine)]
     if not program.input.text or len(machines) != 1:
         return program
@@ -26,7 +29,9 @@ def fuse_terms(program: Program) -> Program:
         return program
     node, made = found
     body = [node if one is machines[0] else one for one in program.body]
-    return program.replace(body=tuple(body), tables={**program.tables, **made})
+    fused = program.replace(body=tuple(body), tables={**program.tables, **made})
+    used = leading_to(body, [output.value for output in program.outputs])
+    return fused if [one for one in used if program.input.name in ir.operands(one)] == [node] else program
 
 
 def _fused(program: Program, machine: ir.Affine) -> tuple[ir.Node, Tables] | None:

@@ -48,7 +48,7 @@ class Head:
         outputs = (Output(out.name, sums if out.value == SUMS else out.value) for out in self.outputs)
         return Head(nodes, self.tables, tuple(outputs))
 
-    def beside_tables(self, taken: Collection[str]) -> Head:
+    def apart(self, taken: Collection[str]) -> Head:
         """The same; tables whose names are taken get others."""
         names = {name: fresh("head", name, {*taken, *self.tables}) for name in self.tables if name in taken}
         nodes = tuple(renamed(node, names, TABLES) for node in self.nodes)
@@ -133,6 +133,11 @@ class HeadMaker:
 
     def largest(self, scores: str) -> str:
         return self.add(ir.ArgMax(self.name("label"), scores))
+
+    def logistic(self, name: str, scores: str, count: int) -> str:
+        """1 / (1 + exp(-score)) of each score."""
+        slopes, offsets = self.table("slopes", np.full(count, -1.0)), self.table("offsets", np.zeros(count))
+        return self.add(ir.Sigmoid(name, scores, slopes, offsets, 0.0))
 
     def above(self, values: str, limit: float = 0.0, reached: bool = False) -> str:
         """A label for each value: whether it is above a limit, or at it where that is enough."""
@@ -231,8 +236,7 @@ def _linked(svm: SVM, maker: HeadMaker, sums: str) -> str:
         lines = maker.table("knots", knots), maker.table("levels", (knots + 1) / 2)
         chances = maker.add(ir.Isotonic(name, sums, starts, *lines))
     else:
-        slopes, offsets = maker.table("slopes", np.full(n, -1.0)), maker.table("offsets", np.zeros(n))
-        chances = maker.add(ir.Sigmoid(name, sums, slopes, offsets, 0.0))
+        chances = maker.logistic(name, sums, n)
     if n == 1:
         return maker.add(ir.Complement(maker.name("probabilities"), chances))
     return maker.add(ir.Shares(maker.name("probabilities"), chances, 1, 1 / n))

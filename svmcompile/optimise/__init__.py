@@ -19,13 +19,13 @@ from svmcompile.optimise.centre import centre_kernels
 from svmcompile.optimise.columns import fold_columns, place_columns
 from svmcompile.optimise.compressed import collapse_compressed
 from svmcompile.optimise.fold import collapse_linear, collapse_quadratic, fold_maps, fold_scales
-from svmcompile.optimise.merge import merge_affines, merge_vectors
+from svmcompile.optimise.merge import merge_vectors
 
 Pass = Callable[[Program], Program]
 Watcher = Callable[[str, Program], None]
 
 # What one of these folds, another may be able to fold further.
-FOLDS: tuple[Pass, ...] = (collapse_linear, merge_affines, fold_columns, fold_scales, fold_maps)
+FOLDS: tuple[Pass, ...] = (collapse_linear, fold_columns, fold_scales, fold_maps)
 # All but the first rely on it: they replace tables in place.
 PASSES: tuple[Pass, ...] = (
     own_tables, *FOLDS, *FOLDS, collapse_compressed, merge_vectors, collapse_quadratic, balance_powers,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from svmcompile.targets.onnx.options import told_outputs
 BLOCK_ROWS = 256  # rows per call: the matrix of their kernel values should stay in the cache
 BLOCK_VALUES = 1 << 23  # numbers of rows per call, which bounds memory
 
+Feed = Callable[[NDArray[Any]], dict[str, NDArray[Any]]]  # of rows, the inputs of a graph by name
 Run = Callable[[NDArray[Any], Sequence[str]], list[Any]]  # of rows, the outputs of these names
 
 
@@ -162,7 +164,7 @@ def _beside(part: Any) -> Any:
 
 def load_onnx(
     source: bytes | str | Path, labels: Labels | None, n_features: int, feature_names: tuple[str, ...] = (),
-    name: str = "model",
+    name: str = "model", categories: Categories = NO_CATEGORIES,
 ) -> OnnxModel:  # fmt: skip
     """The model in ONNX Runtime where it is installed, else in the slow reference of `onnx`."""
     content, where = _content(source)
@@ -173,7 +175,7 @@ def load_onnx(
     else:
         start, backend = _session, f"onnxruntime {onnxruntime.__version__}"
     try:
-        graph = start(content)
+        graph = start(content, categories)
     except Exception as error:  # each run time has its own errors, with no common root
         raise ReadError(f"{where}: {backend} cannot load the model: {error}") from error
     return OnnxModel(name, graph, backend, labels, n_features, feature_names)
@@ -189,7 +191,27 @@ def _content(source: bytes | str | Path) -> tuple[bytes, str]:
         raise ReadError(f"{source}: cannot be read: {error.strerror}") from None
 
 
-def _session(content: bytes) -> Started:
+def _fed(names: list[str], columns: str | None, categories: Categories) -> Feed:
+    """How a graph is given rows: as they are, or the columns that its metadata name, texts for codes."""
+    places = [] if columns is None else json.loads(columns)
+
+    def feed(rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        if columns is None:
+            return {names[0]: rows}
+        held = categories.decoded(rows)
+        return {name: _column(held[at]) for name, at in zip(names, places, strict=True)}
+
+    return feed
+
+
+def _column(values: NDArray[Any]) -> NDArray[Any]:
+    """One column for a graph, in which a missing text is an empty one."""
+    if values.dtype == object:
+        values = np.array([one if isinstance(one, str) else "" for one in values.tolist()], dtype=object)
+    return np.ascontiguousarray(values[:, None])
+
+
+def _session(content: bytes, categories: Categories) -> Started:
     """A single-threaded session: figures that repeat, and no fight over cores."""
     import onnxruntime
 
@@ -197,28 +219,31 @@ def _session(content: bytes) -> Started:
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3  # errors only
     session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    (entry,) = session.get_inputs()
+    entries, metadata = session.get_inputs(), session.get_modelmeta().custom_metadata_map
+    feed = _fed([entry.name for entry in entries], metadata.get("columns"), categories)
     partly = onnxruntime.RunOptions()
     partly.only_execute_path_to_fetches = True  # labels do not wait for probabilities
 
     def run(rows: NDArray[Any], names: Sequence[str]) -> list[Any]:
-        found: list[Any] = session.run(list(names), {entry.name: rows}, partly)
+        found: list[Any] = session.run(list(names), feed(rows), partly)
         return found
 
     names = [output.name for output in session.get_outputs()]
-    number = np.dtype(np.float32 if entry.type == "tensor(float)" else np.float64)
-    return Started.of(run, names, number, entry.shape[0], session.get_modelmeta().custom_metadata_map)
+    single = any(entry.type == "tensor(float)" for entry in entries)
+    number = np.dtype(np.float32 if single else np.float64)
+    return Started.of(run, names, number, entries[0].shape[0], metadata)
 
 
-def _reference(content: bytes) -> Started:
+def _reference(content: bytes, categories: Categories) -> Started:
     """onnx's own evaluator: pure numpy."""
     import onnx
     from onnx.reference import ReferenceEvaluator
 
     model = onnx.load_from_string(content)
     evaluator = ReferenceEvaluator(model)
-    (entry,) = model.graph.input
-    tensor = entry.type.tensor_type
+    told = {entry.key: entry.value for entry in model.metadata_props}
+    feed = _fed([entry.name for entry in model.graph.input], told.get("columns"), categories)
+    tensors = [entry.type.tensor_type for entry in model.graph.input]
     wrong = _wrong_in_reference(model)
 
     def run(rows: NDArray[Any], names: Sequence[str]) -> list[Any]:
@@ -228,12 +253,12 @@ def _reference(content: bytes) -> Started:
                 "--onnx-form plain"
             )
         with np.errstate(all="ignore"):  # infinities and NaN are part of the meaning
-            found: list[Any] = evaluator.run(list(names), {entry.name: rows})
+            found: list[Any] = evaluator.run(list(names), feed(rows))
         return found
 
-    number = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
-    told = {entry.key: entry.value for entry in model.metadata_props}
-    return Started.of(run, evaluator.output_names, number, tensor.shape.dim[0].dim_value, told)
+    single = any(tensor.elem_type == onnx.TensorProto.FLOAT for tensor in tensors)
+    number = np.dtype(np.float32 if single else np.float64)
+    return Started.of(run, evaluator.output_names, number, tensors[0].shape.dim[0].dim_value, told)
 
 
 def _wrong_in_reference(model: Any) -> list[str]:

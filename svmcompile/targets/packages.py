@@ -34,6 +34,7 @@ SAYS = {
     "decision_function": "Decision values of a row, in scikit-learn's order.",
     "predict_proba": "Probabilities of the classes.",
     "score_samples": "The raw score of a one-class model.",
+    "predict_std": "The standard deviation of a Gaussian process.",
 }
 
 
@@ -66,7 +67,8 @@ def emit_package(
     package = PACKAGES[kit]
     data: bytes = files[f"{name}.{package.suffix}"]
     types, labels = infer_types(program), program.labels.values if program.labels else ()
-    widths = {OUTPUTS[NAMES[one.name]]: types[one.value].width for one in program.outputs}
+    functions = {output: OUTPUTS[place] for output, place in NAMES.items()} | {"deviation": "predict_std"}
+    widths = {functions[one.name]: types[one.value].width for one in program.outputs}
     widths["predict"] = 1
     classes = f"{len(labels)} classes" if labels else "one value"
     context = {
@@ -80,7 +82,7 @@ def emit_package(
         "categories": bool(program.categories),
         "labels": [_rust_text(str(label)) for label in labels],
         "registers": int.from_bytes(data[REGISTERS_AT : REGISTERS_AT + 4], "little"),
-        "outputs": [(one, SAYS[one], widths[one]) for one in OUTPUTS if one in widths],
+        "outputs": [(one, SAYS[one], widths[one]) for one in SAYS if one in widths],
         "facts": json.dumps({"labels": _for_json(labels), "widths": widths}),
         "label_type": JSON_TYPES[program.labels.kind if program.labels else "float"],
     }

@@ -44,7 +44,7 @@ def describe(
         "n_features": program.n_features,
         "n_classes": program.n_classes,
         **({"categories": program.categories.facts(program.feature_names)} if program.categories else {}),
-        **({"targets": _targets(program.labels)} if program.labels and program.labels.targets else {}),
+        **by_target(program.labels),
         "n_support_vectors": origin.n_support_vectors,
         "cost": _cost(program, code),
         "passes": [
@@ -63,9 +63,10 @@ def describe(
     }
 
 
-def _targets(labels: Labels) -> list[list[Any]]:
+def by_target(labels: Labels | None) -> dict[str, Any]:
     """The classes of each target, of models that give several labels per row."""
-    return [classes.tolist() for classes in labels.of_targets()]
+    several = labels.of_targets() if labels else []
+    return {"classes_by_target": [classes.tolist() for classes in several]} if several else {}
 
 
 def _stored_vectors(emitted: Program) -> dict[str, Any] | None:

@@ -50,6 +50,16 @@ def test_lists_alone_answer_as_the_model_does():
     assert program.cost(X).mean_kernel_evaluations == 0
 
 
+def test_few_planes_say_when_they_do_not_suit():
+    X, _, model = waves()
+    few, many = (sc.compile(model, method=METHOD, X=X[:600], end="label", max_nodes=n) for n in (1, 100))
+    assert (few.predict(X[600:]) == model.predict(X[600:])).mean() < 0.9
+    assert any(
+        "do not suit this model" in note and "2,000 rows between" in note for note in few.origin.notes
+    )
+    assert not any("do not suit" in note for note in many.origin.notes)
+
+
 def test_predictions_make_short_lists_and_noisy_labels_long_ones():
     X, y, model = waves()
     by_model = sc.compile(model, method=METHOD, X=X[:600], end="label")

@@ -51,6 +51,15 @@ def test_default_chooses_by_a_holdout_and_says_what_was_tried():
     assert share(program, model, to_come) > 0.97
 
 
+def test_small_tree_says_when_it_does_not_suit():
+    X = np.random.default_rng(0).normal(size=(600, 2))
+    model = SVC(gamma=5, C=10).fit(X, np.sin(3 * X[:, 0]) * np.sin(3 * X[:, 1]) > 0)
+    program = compiled(model, X, max_bytes=300)
+    found = max(one["agreement"] for one in program.origin.details["tried"])
+    assert found < 0.95
+    assert any("bytes does not suit this model" in note for note in program.origin.notes)
+
+
 def test_first_form_that_reaches_the_target_is_taken():
     model, X, _ = moons()
     program = compiled(model, X, target=0.5)

@@ -176,13 +176,13 @@ def test_moving_lowers_the_loss(kind: str) -> None:
     rows, vectors = random.normal(size=(80, 3)), random.normal(size=(4, 3))
     kernel = Kernel(kind, 0.4, 0.3, 3)  # type: ignore[arg-type]
     targets = np.sin(rows[:, :1])
-    weights, box = np.ones(len(rows)), (rows.min(axis=0), rows.max(axis=0))
+    weights = np.ones(len(rows))
 
     def loss(at: Any) -> float:
         values = kernel.values(rows, at)
         return float(np.square(ridge_fit(values, targets, weights, 1e-7).predict(values) - targets).mean())
 
-    before, after = loss(vectors), loss(moved(kernel, vectors, rows, targets, weights, 30, box))
+    before, after = loss(vectors), loss(moved(kernel, vectors, rows, targets, weights, 30, rows))
     # Four vectors already span every linear function of three features.
     assert after < 0.7 * before or kind == "linear"
     assert after <= before * (1 + 1e-9)
@@ -207,11 +207,49 @@ def test_scores_of_classes_take_fewer_numbers_and_keep_labels() -> None:
     assert any("least pair value" in note for note in classes.origin.notes)
 
 
+@pytest.mark.parametrize("shape", ["ovr", "ovo"])
+def test_pairs_share_weights_where_that_takes_fewer_numbers(shape: str) -> None:
+    X, y, _ = digits()
+    model = SVC(decision_function_shape=shape).fit(X[:600], y[:600])
+    pairs, shared = (reduced(model, X[:600], budget=60, scores=kind) for kind in ("pairs", "shared"))
+    rank = shared.origin.details["rank"]
+    assert shared.tables["weights"].shape == (rank, 60) and shared.tables["mixing"].shape == (45, rank)
+    assert rank * (60 + 45) < 60 * 45
+    held = [one.origin.details["held_out_agreement"] for one in (pairs, shared)]
+    assert held[1] >= held[0] - 0.001
+    assert np.mean(shared.predict(X[600:]) == model.predict(X[600:])) > 0.96
+    assert shared.decision_function(X).shape == model.decision_function(X).shape
+
+
+def test_one_vector_has_no_weights_to_share() -> None:
+    X, _, model = digits()
+    program = reduced(model, X[:600], budget=1, scores="shared")
+    assert program.origin.details["rank"] is None and program.tables["weights"].shape == (45, 1)
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("precision", ["f32", "q15", "q7"])
+def test_shared_weights_in_c(precision: Any, tmp_path: Any) -> None:
+    X, _, model = digits()
+    program = reduced(model, X[:600], budget=60, scores="shared")
+    if precision != "f32":
+        fixed = sc.quantise(program, precision, X[:600])
+        assert [type(node).__name__ for node in fixed.body][:3] == ["Quantise", "FixedSum", "FixedAffine"]
+        assert np.mean(fixed.predict(X[600:]) == program.predict(X[600:])) > 0.985
+        program = fixed
+    sc.write(sc.emit(program, name="few", precision=precision), tmp_path)
+    loaded = sc.load(tmp_path)
+    np.testing.assert_array_equal(loaded.predict(X), program.predict(X))
+    scale = np.abs(program.decision_function(X)).max()
+    np.testing.assert_allclose(loaded.decision_function(X), program.decision_function(X), atol=1e-5 * scale)
+
+
 @pytest.mark.parametrize(
     "options, fitted, message",
     [
         ({"scores": "classes"}, {"decision_function_shape": "ovo"}, "decision values are those of pairs"),
         ({"scores": "classes", "X": None}, {}, "fitted to data"),
+        ({"scores": "shared", "X": None}, {}, "shared by rows; pass X"),
         ({"target": 0.9, "max_error": 0.1}, {}, "target or max_error, not both"),
         ({"max_error": 0.1, "X": None}, {}, "max_error is measured on data"),
         ({"scores": "each"}, {}, "scores='each'"),
@@ -226,3 +264,5 @@ def test_scores_and_errors_that_cannot_be_had(
         reduced(model, **{"X": X[:300], **options})
     with pytest.raises(OptionError, match="no scores of pairs"):
         reduced(moons()[2], moons()[0], scores="classes")
+    with pytest.raises(OptionError, match="has 1 sum alone, or use scores=pairs"):
+        reduced(moons()[2], moons()[0], scores="shared")

@@ -56,6 +56,7 @@ OUTPUTS = {
     "decision_function": "scores",
     "predict_proba": "probabilities",
     "score_samples": "samples",
+    "predict_std": "deviation",
 }  # of functions
 
 

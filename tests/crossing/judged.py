@@ -22,7 +22,13 @@ from tests.crossing.driven import answers
 from tests.crossing.kit_examples import check_example
 
 NUMBERS = (0.0, -0.0, 1e-42, -1e-310, 1.0, 255.0, 1e6, -1e18, 1e30, 3e38, -1e300, np.inf, -np.inf, np.nan)
-METHODS = {"scores": "decision_function", "probabilities": "predict_proba", "samples": "score_samples"}
+METHODS = {
+    "scores": "decision_function",
+    "probabilities": "predict_proba",
+    "samples": "score_samples",
+    "deviation": "predict_std",
+}
+DEVIATION = 1e-6  # of a standard deviation that is computed in double, and given in the number type
 
 
 def rows_of(program: Program, X: Any, number: str, count: int = 30) -> Any:
@@ -100,7 +106,9 @@ def judge(expected: Expected, name: str, said: Any) -> None:
     finite = np.isfinite(rows)
     missing = ~finite.all(axis=1) & (np.abs(np.where(finite, rows, 0.0)).max(axis=1) < 1e6)
     assert np.array_equal(np.isnan(said[missing]), np.isnan(meant[missing]))
-    limit = {"probabilities": bounds.probabilities}.get(name, bounds.scores)
+    limit = {"probabilities": bounds.probabilities, "deviation": np.full(meant.shape, DEVIATION)}.get(
+        name, bounds.scores
+    )
     sure = ~bounds.unstable & fits(program, rows) & np.isfinite(limit).all(axis=1)
     error = np.abs(said[sure].astype(np.float64) - meant[sure])
     rounding = ARITHMETIC["f32" if number in FIXED else number].u * np.abs(meant[sure])

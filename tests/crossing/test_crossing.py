@@ -1,26 +1,22 @@
 """Everything crossed with everything: each combination is refused by name, or right under sanitizers.
 
-pytest tests/crossing            a short array: the options of emission in pairs, every other level once
-make cross                       every pair of levels, and random cases (`--whole`)
+A short array: the options of emission in pairs, every other level once. `make cross` tries all.
 """
 
 from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from svmcompile.errors import EmitError, SvmCompileError
-from tests.crossing.cases import FACTORS, FIXED, IDLE, KITS, REFUSED, made
+from svmcompile.errors import SvmCompileError
+from tests.crossing.cases import FACTORS, FIXED, KITS, PACKAGES, REFUSED, made
 from tests.crossing.covering import Case, Rule, complete, covering, is_refused, pairs_of, possible_pairs
 from tests.crossing.judged import check
+from tests.crossing.run import RULES, names, run
 
 pytestmark = [pytest.mark.compile, pytest.mark.filterwarnings("ignore")]
-RULES = (*REFUSED, *IDLE)
 # Of emission, which are crossed with each other in the short array.
 SHORT = ("precision", "input", "profile", "tables", "target")
 PLAIN = {factor: levels[0] for factor, levels in FACTORS.items()}
@@ -33,13 +29,19 @@ FOUND: dict[str, dict[str, str]] = {
     "products of a row of bytes": {"steps": "powers", "precision": "q7", "input": "u8"},
     "an example for rows of bytes": {"precision": "q7", "input": "u8", "kit": "zephyr"},
     "a kernel without a curve": {"estimator": "poly", "precision": "q7"},
+    "columns of the front beside columns of the head": {"estimator": "bagging", "steps": "columns"},
+    "whole numbers with an error that nothing bounds": {
+        "estimator": "bagging", "steps": "union", "method": "reduced-set", "precision": "q7",
+    },
+    "a plane and a tree that both read a text": {
+        "estimator": "three", "steps": "text", "method": "sv-tree",
+    },
     "a bias far above its sums": {
         "estimator": "sigmoid", "steps": "columns", "method": "dtsvm", "precision": "q15", "input": "i16",
     },
 }  # fmt: skip
 
 
-KNOWN_LATER = ("zeros do not stay zeros", "no support vectors left to keep in f16")
 STANDS_FOR = {  # words of messages
     "svr": "regressor|numbers",
     "rest": "one-vs-rest|each class",
@@ -48,13 +50,15 @@ STANDS_FOR = {  # words of messages
     "each": "3 labels",
     "sparse": "by feature",
     "dense": "tables",
-    **dict.fromkeys(KITS, "kit"),
+    **dict.fromkeys((*KITS, *PACKAGES), "kit"),
+    "steady": "constant_time",
+    **dict.fromkeys(("plain", "operator", "old", "wide"), "target onnx"),
+    **dict.fromkeys(("no-sparse", "no-model", "cpp"), "api"),
+    "certain": "labels=certain|certain of",
+    "components": "kernels",
+    "gaussian": "matern",
+    "several": "gives 2",
 }
-
-
-def names(case: Case) -> str:
-    """The levels of a case that are not plain."""
-    return "-".join(level for factor, level in case.items() if level != PLAIN[factor]) or "plain"
 
 
 def short() -> list[Case]:
@@ -74,21 +78,6 @@ def short() -> list[Case]:
         found = next(filter(None, (complete({factor: level}, FACTORS, RULES, by, ()) for _ in range(99))))
         cases.append(found)
     return cases
-
-
-def run(case: Case, folder: Path) -> None:
-    """A case that is right, or refused by name for what is known of its tables only then."""
-    try:
-        check(case, folder)
-    except EmitError as error:
-        if not any(reason in str(error) for reason in KNOWN_LATER):
-            raise
-
-
-@pytest.fixture(scope="session")
-def whole(request: pytest.FixtureRequest) -> None:
-    if not request.config.getoption("--whole"):
-        pytest.skip("the whole matrix takes minutes: make cross")
 
 
 @pytest.mark.parametrize("case", short(), ids=names)
@@ -111,6 +100,8 @@ def test_what_cannot_be_is_refused_by_name(rule: Rule) -> None:
         case = {**PLAIN, **one}
         if case["tables"] == "f16" and "profile" not in one:
             case["profile"] = "host"
+        if case["kit"] in PACKAGES and "target" not in one:
+            case["target"] = PACKAGES[case["kit"]]
         if case["input"] != "float" and "precision" not in one:
             case["precision"] = FIXED[0]
         with pytest.raises(SvmCompileError) as error:
@@ -125,29 +116,3 @@ def test_the_array_holds_every_pair() -> None:
     pairs = {pair for case in covering(few, RULES) for pair in pairs_of(case)}
     assert pairs == possible_pairs(few, RULES, random.Random(1))
     assert not any(is_refused(dict(pair), RULES) for pair in pairs)
-
-
-@pytest.mark.slow
-def test_the_whole_array(whole: None, tmp_path: Path) -> None:
-    failed = []
-    for number, case in enumerate(covering(FACTORS, RULES)):
-        (folder := tmp_path / str(number)).mkdir()
-        try:
-            run(case, folder)
-        except Exception as error:
-            failed.append(f"{case}: {type(error).__name__} {error}")
-    assert not failed, "\n".join(failed)
-
-
-@st.composite
-def random_case(draw: Any) -> Case:
-    seed = draw(st.integers(0, 2**32 - 1))
-    found = (complete({}, FACTORS, RULES, random.Random(seed + more), ()) for more in range(99))
-    return next(filter(None, found))
-
-
-@pytest.mark.slow
-@settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
-@given(random_case())
-def test_random_cases(whole: None, tmp_path_factory: pytest.TempPathFactory, case: Case) -> None:
-    run(case, tmp_path_factory.mktemp("case"))

@@ -176,7 +176,10 @@ def test_fixed_point_and_certain_labels_are_refused():
     program = sc.compile(SVC().fit(X, Y), constant_time=True)
     with pytest.raises(sc.EmitError, match="q7 looks kernel values up"):
         sc.emit(sc.quantise(program, "q7", X), name="m", precision="q7", profile="portable")
-    with pytest.raises(sc.EmitError, match="what runs an ONNX graph"):
-        sc.emit(program, "onnx", name="m")
+    for target in ("onnx", "blob", "wasm"):
+        with pytest.raises(sc.EmitError, match=f"what runs target {target} chooses its instructions"):
+            sc.emit(program, target, name="m")
+    kit = sc.emit(program, "c", name="m", profile="device", kit="micropython")
+    assert "micropython/m/native/m.c" in kit and "micropython/m/m.py" not in kit
     with pytest.raises(sc.OptionError, match="labels=certain evaluates some rows again"):
         sc.compile(SVC().fit(X, Y), constant_time=True, labels="certain")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
+import subprocess
 
 import joblib
 import numpy as np
@@ -14,12 +16,13 @@ from programs.categories import ENCODERS, SHAPES, columns, frame, labels
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC, LinearSVC
+from targets.c_build import CXX_WARNINGS, attempt, compile_c, cxx_compilers
 
 import svmcompile as sc
-from svmcompile.commands import bench, inspect, predict, verify
+from svmcompile.bench.peers import Subject
 from svmcompile.commands import compile as compiling
+from svmcompile.commands import inspect, predict, verify
 from svmcompile.commands.options import (
-    BenchOptions,
     CompileOptions,
     InspectOptions,
     PredictOptions,
@@ -27,6 +30,8 @@ from svmcompile.commands.options import (
 )
 from svmcompile.data import read_data
 from svmcompile.errors import OptionError, ReadError, UnknownCategoryError
+from svmcompile.flow.evaluation import rows_or_texts
+from svmcompile.runtime.toolchain import find_compiler
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 NAMES = np.array(["no", "yes"])
@@ -73,22 +78,22 @@ def test_the_commands_take_columns_of_text(kind, stored, tmp_path):
     assert [one["shape"] for one in told][:20] == list(rows["shape"].fillna("")[:20])
 
 
-@pytest.mark.compile
-def test_columns_of_text_are_inspected_and_timed(tmp_path):
+def test_columns_of_text_are_inspected(tmp_path):
     skops.io.dump(fitted(), tmp_path / "m.skops")
-    data, out = write(tmp_path, rows_of_files(200, 1), "parquet"), tmp_path / "out"
-    compiling.run(CompileOptions(model=tmp_path / "m.skops", output=out))
-    for thing in (tmp_path / "m.skops", out):
+    sc.write(sc.emit(sc.compile(fitted()), "c", "m"), tmp_path / "out")
+    for thing in (tmp_path / "m.skops", tmp_path / "out"):
         facts = inspect.run(InspectOptions(thing=thing))
-        facts = next(iter(facts["models"].values())) if thing == out else facts
-        assert facts["categories"][1]["names"] == sorted(SHAPES)
-    timed = bench.run(
-        BenchOptions(
-            folder=out, data=data, model=tmp_path / "m.skops", against="sklearn", repeats=1, batch=100
-        )
-    )
-    peers = [one for one in timed["contenders"] if "scikit-learn" in one["name"]]
-    assert peers and all(one.get("differing", 0) == 0 for one in peers)
+        assert facts.get("models", {"m": facts})["m"]["categories"][1]["names"] == sorted(SHAPES)
+
+
+def test_rivals_get_frames_with_texts(tmp_path):
+    """`bench` holds rows as codes, and its answers against those of scikit-learn."""
+    model, rows = fitted(), rows_of_files(300, 2, missing=0.2, unknown=0.2)
+    program = sc.compile(model)
+    codes = np.asarray(rows_or_texts(program, rows))
+    subject = Subject(program, None, model, "f64", codes, 300, 300, tmp_path, tmp_path)
+    np.testing.assert_array_equal(subject.frame()["shape"].isna(), rows["shape"].isna())
+    assert (model.predict(subject.frame()) == model.predict(rows)).all()
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -204,9 +209,55 @@ def test_other_methods_and_pickles_take_frames():
     import pickle
 
     rows, model = rows_of_files(300, 2, missing=0.2, unknown=0.2), fitted()
-    for method in ("linear", "reduced-set"):
-        program = sc.compile(model, method=method, X=rows, y=model.predict(rows))
-        assert (program.predict(rows) == model.predict(rows)).mean() > 0.8
-        assert program.categories == sc.compile(model).categories
+    program = sc.compile(model, method="linear", X=rows, y=model.predict(rows))
+    assert (program.predict(rows) == model.predict(rows)).mean() > 0.8
+    assert program.categories == sc.compile(model).categories
     revived = pickle.loads(pickle.dumps(sc.build(model, profile="portable")))
     assert (revived.predict(rows) == model.predict(rows)).all()
+
+
+NPM = """
+import {{ load }} from "./index.js";
+const model = await load();
+const asked = JSON.parse(process.argv[2]);
+console.log(JSON.stringify(asked.map(([feature, text]) => model.category(feature, text))));
+"""
+CPP = """
+#include <cstdio>
+#include "m.hpp"
+
+int main()
+{
+    std::printf("%g %g %g\\n", double(m::category(2, "flat")), double(m::category(2, "fla")),
+                double(m::category(99, "flat")));
+}
+"""
+
+
+@pytest.mark.compile
+def test_javascript_and_cpp_find_codes(tmp_path):
+    program = sc.compile(fitted())
+    asked = [
+        [column.feature, name]
+        for column in program.categories.texts
+        for name in [*column.codes, None, "zz\0"]
+    ]
+    wanted = [program.categories.by_feature[at].field_code(name) for at, name in asked]
+    if node := shutil.which("node"):
+        pytest.importorskip("ziglang")
+        sc.write(sc.emit(program, "wasm", "m", kit="npm"), tmp_path)
+        (tmp_path / "npm" / "m" / "try.mjs").write_text(NPM.format())
+        done = subprocess.run(
+            [node, "try.mjs", json.dumps(asked)],
+            cwd=tmp_path / "npm" / "m",
+            capture_output=True,
+            check=True,
+        )
+        assert json.loads(done.stdout) == wanted
+    for name, command in cxx_compilers().items():
+        folder = tmp_path / name
+        sc.write(sc.emit(program, "c", "m", profile="portable", api="cpp"), folder)
+        (folder / "main.cpp").write_text(CPP)
+        compile_c(find_compiler(), folder, "-std=c99", "-c", "m.c", "-o", "m.o")
+        compile_c(command, folder, "-std=c++17", *CXX_WARNINGS, "main.cpp", "m.o", "-o", "main")
+        assert attempt(("./main",), folder).stdout == "0 -1 -1\n"

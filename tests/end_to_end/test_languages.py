@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import Matern
 
 import svmcompile as sc
 from svmcompile.errors import OptionError
@@ -133,6 +135,24 @@ def test_npm_gives_what_the_interpreter_gives(tmp_path: Path, case: str) -> None
         return table[:, 0] if table.shape[1] == 1 else table
 
     compare(program, rows, of, "f32")
+
+
+def test_npm_gives_standard_deviations(tmp_path: Path) -> None:
+    node = need("node", "it runs kit npm")
+    pytest.importorskip("ziglang", reason="ziglang builds WebAssembly")
+    random = np.random.default_rng(0)
+    X = random.normal(size=(30, 3))
+    rows = random.normal(size=(401, 3)).astype(np.float32).astype(np.float64)
+    program = sc.compile(GaussianProcessRegressor(Matern(), alpha=0.1, optimizer=None).fit(X, X[:, 0]))
+    sc.write(sc.emit(program, target="wasm", name="gauss", kit="npm"), tmp_path)
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules" / "gauss").symlink_to(tmp_path / "npm" / "gauss")
+    (tmp_path / "rows").write_bytes(rows.astype("<f4").tobytes())
+    (tmp_path / "run.mjs").write_text((HERE / "run.mjs").read_text().replace("NAME", "gauss"))
+    found = json.loads(shell(node, "run.mjs", cwd=tmp_path))
+    assert "predictStd" in (tmp_path / "npm" / "gauss" / "index.d.ts").read_text()
+    np.testing.assert_allclose(found["predict_std"], program.predict_std(rows), atol=1e-6)
+    np.testing.assert_allclose(found["predict"], program.predict(rows), atol=1e-5)
 
 
 def test_kits_need_their_target_and_names_that_their_language_allows() -> None:

@@ -91,6 +91,8 @@ def _data(suffix: str, content: bytes, **wanted: Any) -> object:
 def _machines() -> list[Any]:
     from sklearn.calibration import CalibratedClassifierCV
     from sklearn.feature_selection import SelectKBest
+    from sklearn.multiclass import OneVsRestClassifier
+    from sklearn.multioutput import MultiOutputClassifier
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import PolynomialFeatures, StandardScaler
     from sklearn.svm import SVC, SVR, LinearSVC
@@ -102,6 +104,8 @@ def _machines() -> list[Any]:
         make_pipeline(SelectKBest(k=1), LinearSVC()).fit(X, y > 0),
         make_pipeline(PolynomialFeatures(), SVR(kernel="poly")).fit(X, y),
         CalibratedClassifierCV(SVC(), cv=2).fit(X, y > 0),
+        OneVsRestClassifier(LinearSVC()).fit(X, np.eye(3, dtype=int)[y]),
+        MultiOutputClassifier(SVC()).fit(X, np.stack([y, y > 0], axis=1)),
     ]
 
 

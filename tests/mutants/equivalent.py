@@ -30,6 +30,18 @@ REASONS: dict[str, str] = {
     ),
     r"^\S+ \(void\)\w+;  ->  ;$": "it tells the compiler that a name is not used",
     r"(?P<a>\b\w+) < 0 \? 0 : (?P=a)\b.*  ->  .*\b(?P=a) < 1 \? 0 : (?P=a)\b": "whole numbers: 0 is 0",
+    r": (if \(|\|\| \(|best = )guess\[c\] .*guess\[best\].*  ->  ": (
+        "who is compared first: whoever beats it comes next, and the label is that of all comparisons"
+    ),
+    r"if \(count > 0 && found\[1\] == \{\{ n.others \}\}\) \{  ->  ": (
+        "whether a rival that is certainly better is looked for; without one, exact sums decide the same"
+    ),
+    r"return \{\{ n.classes \+ 1 \}\};  ->  return \{\{ n.classes \+ 2 \}\};": (
+        "any number above that of classes says that it is too close to call"
+    ),
+    r"poison \+= (.* (\* 0\.0|\* \{\{ n.zero \}\}\)));  ->  poison -= ": "zero or NaN, whatever its sign",
+    r"part.value > \{\{ n.root_two \}\}\) \{  ->  .*>= ": "the series holds on either side of it",
+    r"\.longest \+ 1 \}\}\] = \{  ->  .*\.longest \+ 2 ": "room for one character more",
     r"beaten\[.*\] = 1;  ->  .* = 2;$": "a flag: it is asked whether it is zero",
     r"->  needs\[i\] = .* \| \(first\[row\] <= ": "the bit of a class that there is none of is masked",
     r"^c/portable/taylor_votes.*->  (votes|lost)\[won >= 0 \?": "zero has left before",

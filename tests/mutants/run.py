@@ -73,12 +73,12 @@ def fate(mutant: Mutant, used_by: list[Job]) -> tuple[str, str]:
 
 
 def spread(used_by: list[Job]) -> list[Job]:
-    """The smallest, some up to the largest, and those whose classes beat each other in circles."""
-    circles = [one for one in used_by if "circles" in one.name][-2:]
-    others = [one for one in used_by if one not in circles]
+    """The smallest, some up to the largest, and odd ones."""
+    odd = [one for one in used_by if one.is_odd]
+    others = [one for one in used_by if not one.is_odd]
     if len(others) > MOST:
         others = [*others[: MOST - 2], others[len(others) // 2], others[-1]]
-    return others + circles
+    return others + (odd if len(odd) < 3 else [odd[0], odd[len(odd) // 2], odd[-1]])
 
 
 def verdict(job: Job, files: Mapping[str, str], strictly: bool) -> tuple[str, str] | None:

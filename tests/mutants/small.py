@@ -10,7 +10,10 @@ import numpy as np
 from programs import lists, paths, probabilities, routes
 from programs.leaves import RECIPES, leaf_rows
 from programs.taylor_votes import cyclic, tangled, vote_of
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import Matern, RationalQuadratic
 from sklearn.kernel_approximation import RBFSampler
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 from targets.c_cases import FEATURES, RBF, as_it_is, normal_rows
@@ -25,6 +28,7 @@ from svmcompile.ir.program import Labels, Program
 from svmcompile.model.svm import SVM, LabelRule, Source
 
 Programs = dict[str, tuple[Program, Any]]
+CODED = ("bins", "categories", "ordinals", "targets")
 STEADY = {"constant_time": True}
 WHOLE = Kernel("poly", 1.0, 1.0, 3)
 
@@ -36,6 +40,13 @@ def small_programs() -> Programs:
     for method, classes in itertools.product(("certified", "anytime"), (3, 5)):
         program = compile_svm(in_circles(classes), method, Data(rows, None), {"force": True})
         found[f"{method} {classes} circles"] = program, rows
+    for kernel in (RBF, WHOLE, Kernel("sigmoid", 0.1)):
+        svm = in_circles(4, kernel)
+        several = SVM(
+            kernel, svm.vectors, svm.coefficients, svm.intercepts[:3], LabelRule.ARGMAX, svm.source,
+            Labels((0, 1, 2), "<i8"),
+        )  # fmt: skip
+        found[f"several {kernel.kind}"] = compile_svm(several.check("test"), "exact", None, {}), rows
     some = ("rbf_ovo", "rbf_argmax", "poly_ovo", "quadratic_ovo", "sigmoid_sparse", "linear_scaled")
     return found | {name: (small_program(name), rows) for name in some}
 
@@ -149,6 +160,7 @@ def sparse_programs() -> Programs:
     found: Programs = {}
     for kernel, each in itertools.product((RBF, Kernel("poly", 0.5, 0.5, 3)), (8, 700)):
         vectors = np.round(random.normal(size=(3 * each, 60)), 2) * (random.random((3 * each, 60)) < share)
+        vectors[:, [0, 3]] = 0  # features that are read only to see whether they are numbers
         svm = voting(kernel, vectors, each, random)
         found[f"columns {kernel.kind} {each}"] = compile_svm(svm, "exact", None, {}), rows
     return found
@@ -204,6 +216,37 @@ def whole(svm: SVM) -> SVM:
     return SVM(
         svm.kernel, *numbers, svm.label_rule, svm.source, svm.labels, svm.counts, svm.one_vs_rest_scores
     ).check("test")
+
+
+def crossed_programs() -> Programs:
+    """Estimators and preprocessing that the replay has in large programs, or not at all."""
+    from tests.crossing.cases import ESTIMATORS, STEPS, compiled, rows_for
+
+    rows = rows_for("float")
+    alone = (
+        "stacking",
+        "voting",
+        "bagging",
+        "codes",
+        "several",
+        "gaussian-classes",
+        "scaled-target",
+        "huber",
+    )
+    behind = ("powers", "filled", "columns", "union", "components", "quantiles", "splines", "yeo-johnson")
+    pairs = [(one, "none") for one in alone] + [("linear", one) for one in (*behind, *CODED)]
+    assert {one for one, _ in pairs} <= {*ESTIMATORS} and {step for _, step in pairs} <= {*STEPS}
+    found: Programs = {
+        f"crossed {one} {step}": (compiled(one, step, "float", "int", "exact"), rows) for one, step in pairs
+    }
+    X, y = np.abs(rows[:40]), rows[:40, 0] * rows[:40, 1]
+    kernels = {"rational": RationalQuadratic(), "rough": Matern(nu=0.5), "smooth": Matern(nu=2.5)}
+    for name, kernel in kernels.items():
+        process = GaussianProcessRegressor(kernel, alpha=0.1, optimizer=None).fit(X, y)
+        found[f"process {name}"] = sc.compile(process), rows
+    for kind in ("chi2", "additive_chi2"):
+        found[f"ridge {kind}"] = sc.compile(KernelRidge(kernel=kind, gamma=0.5).fit(X, y)), np.abs(rows)
+    return found
 
 
 def precise_programs() -> Programs:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import zipfile
 
 import joblib
 import numpy as np
@@ -21,6 +23,7 @@ from sklearn.svm import SVC, SVR, LinearSVC
 import svmcompile as sc
 from svmcompile.data.categories import MISSING, UNKNOWN, TextColumn
 from svmcompile.errors import OptionError, ReadError, UnknownCategoryError, UnsupportedError
+from svmcompile.ir.store import from_bytes, to_bytes
 from svmcompile.read import read_content
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -97,6 +100,16 @@ def test_codes_are_places_among_the_names():
         }
     )
     np.testing.assert_array_equal(program.decision_function(rows), program.decision_function(told))
+
+
+def test_numbers_that_are_no_codes_are_unknown_to_the_original_too():
+    model = fitted(ENCODERS["flags"])
+    program = sc.compile(model)
+    rows = np.zeros((5, 6))
+    rows[:, 2] = [0.5, 3, -7, 1e9, -1]
+    given = program.categories.frame(rows, program.feature_names)
+    assert not given["shape"].isin(SHAPES).any()
+    np.testing.assert_allclose(program.decision_function(rows), model.decision_function(given), atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["objects", "texts", "lists", "string", "frame of categories"])
@@ -259,3 +272,56 @@ def test_damaged_encoders_end_in_an_error_of_ours(change, tmp_path):
     except (ReadError, UnsupportedError, OptionError):
         return
     assert change == "a column that is not there"  # nothing is dropped then, and the sizes still fit
+
+
+EDITS = {  # of the description in a skops file
+    r'"content": "\"flat\""': tuple(
+        rf'"content": "{one}"' for one in ("7", "[1]", r"\"round\"", r"\"\\ud800\"", "null and", "")
+    ),
+    '"handle_unknown"': ('"handle_unknown_"', '"drop"'),
+    '"categories_"': ('"categories"',),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new"), [(old, new) for old, several in EDITS.items() for new in several])
+def test_damaged_skops_files_end_in_an_error_of_ours(old, new, tmp_path):
+    rows = frame(100)[["shape"]]
+    model = make_pipeline(OneHotEncoder(), LinearSVC()).fit(rows, labels(frame(100)))
+    skops.io.dump(model, tmp_path / "m.skops")
+    with zipfile.ZipFile(tmp_path / "m.skops") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    assert old.encode() in members["schema.json"]
+    members["schema.json"] = members["schema.json"].replace(old.encode(), new.encode())
+    with zipfile.ZipFile(tmp_path / "bad.skops", "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    with pytest.raises((ReadError, UnsupportedError)):
+        sc.compile(tmp_path / "bad.skops")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"feature": 99}, "feature 99 of 6 has categories"),
+        ({"feature": -1}, "feature -1 of 6 has categories"),
+        ({"names": ["a", "a"]}, "not told apart"),
+        ({"missing": "text", "marker": "a", "names": ["a"]}, "not told apart"),
+        ({"missing": "maybe"}, "none of"),
+        ({"names": ["\ud800"]}, "not valid Unicode"),
+        ({"names": 7}, "not a readable"),
+        ({"feature": 2}, "has categories twice"),
+    ],
+)
+def test_damaged_programs_end_in_an_error_of_ours(change, says):
+    content = to_bytes(sc.compile(fitted(ENCODERS["flags"])))
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    described = json.loads(members["program.json"])
+    described["input"]["categories"]["columns"][0] |= change
+    members["program.json"] = json.dumps(described).encode()
+    changed = io.BytesIO()
+    with zipfile.ZipFile(changed, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    with pytest.raises(ReadError, match=says):
+        from_bytes(changed.getvalue())

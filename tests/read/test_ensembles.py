@@ -7,6 +7,7 @@ import pytest
 import skops.io
 from read_cases import blobs, queries
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
@@ -49,6 +50,10 @@ CASES = {
     "bagged-columns": BaggingClassifier(LinearSVC(), n_estimators=4, max_features=3, random_state=0),
     "bagged-chances": make_pipeline(
         StandardScaler(), BaggingClassifier(LogisticRegression(), 3, random_state=0)
+    ),
+    "bagged-behind-columns": make_pipeline(
+        ColumnTransformer([("a", StandardScaler(), [2, 0]), ("b", "passthrough", [1])]),
+        BaggingClassifier(SVC(), n_estimators=3, random_state=0),
     ),
     "boosted-svc": AdaBoostClassifier(SVC(C=0.1), n_estimators=4, random_state=0),
     "boosted-logistic": AdaBoostClassifier(LogisticRegression(C=0.01), n_estimators=6, random_state=0),

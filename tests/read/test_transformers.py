@@ -306,3 +306,12 @@ def test_the_digest_follows_every_step():
         )
     }
     assert len(digests) == 5
+
+
+@pytest.mark.parametrize("sampler", [Nystroem, RBFSampler])
+def test_many_features_of_a_kernel_say_what_they_cost(sampler):
+    X, y = blobs(2)
+    for count, machine, told in ((70, LinearSVC(), 1), (20, LinearSVC(), 0), (70, SVC(), 0)):
+        model = make_pipeline(StandardScaler(), sampler(n_components=count), machine).fit(X, y)
+        notes = [note for note in read(model).notes if "an SVM with 70 support vectors" in note]
+        assert len(notes) == told

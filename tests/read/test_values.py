@@ -22,8 +22,10 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 from sklearn.svm import SVC, SVR
+from typer.testing import CliRunner
 
 import svmcompile as sc
+from svmcompile.cli import app
 from svmcompile.errors import EmitError, OptionError, ReadError, UnsupportedError
 from svmcompile.read import read
 
@@ -101,6 +103,20 @@ def test_webassembly(number, tmp_path):
     assert model.self_test() == 0
     report = sc.verify(tmp_path, estimator, ROWS)
     assert report.ok and [one.backend for one in report.comparisons] == ["interpreter", "wasm"]
+
+
+def test_a_column_per_value(tmp_path):
+    """In files of predictions; and no struct that would not tell how many there are."""
+    files = sc.emit(sc.compile(MANY["ridge"].fit(X, SEVERAL)), ("c", "onnx"), "m")
+    assert "m_get" not in files["m.h"]
+    sc.write(files, tmp_path / "out")
+    np.savez(tmp_path / "rows.npz", X=X)
+    words = [str(tmp_path / "out"), "--data", str(tmp_path / "rows.npz")]
+    told = ["predict", *words, "--target", "onnx", "-o", str(tmp_path / "a.csv")]
+    assert CliRunner().invoke(app, told).exit_code == 0
+    assert (tmp_path / "a.csv").read_text().startswith("value_0,value_1,value_2\n")
+    done = CliRunner().invoke(app, ["bench", *words])
+    assert "the model gives 3 values" in str(done.exception)
 
 
 def test_a_scaled_target_leaves_one_machine():

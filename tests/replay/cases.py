@@ -425,6 +425,8 @@ def method_cases() -> Iterator[tuple[str, Case]]:
     yield "proto-ten", Case(digits, rbf(gamma=0.1), "proto", short | {"precision": "q7"}, WITH_WHOLE)
     classes = {"move": False, "scores": "classes"}
     yield "reduced-classes", Case(digits, rbf(gamma=0.1), "reduced-set", classes, (*SHORT, Q7))
+    shared = {"move": False, "scores": "shared", "budget": 20.0}
+    yield "reduced-shared", Case(digits, rbf(gamma=0.1), "reduced-set", shared, (*SHORT, Q15, Q7, BLOB))
     yield "sv-tree-two", Case(cancer, scaled(rbf(gamma=0.03)), "sv-tree", {}, WITH_WHOLE)
     yield "sv-tree-ten", Case(digits, rbf(gamma=0.1), "sv-tree", {"max_depth": 5}, (*FLOATS, Q15))
     yield "sv-tree-fallback", Case(moons, rbf(), "sv-tree", {"fallback": True}, SHORT)

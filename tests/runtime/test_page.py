@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 from chromium import Browser, find_browser
 from load_cases import regressor, written
+from programs.categories import ENCODERS, frame, labels
 from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import Ridge
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 import svmcompile as sc
@@ -106,6 +108,32 @@ def test_sliders_and_per_cent(browser: Browser, tmp_path: Path) -> None:
     assert np.allclose(found, 100 * values(browser, "chances"), atol=0.051)
     browser.ask("document.querySelectorAll('#examples button')[0].click()")
     assert browser.ask("document.querySelector('#examples span').textContent") == "stored row 8 of 8"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_columns_of_text_are_chosen(browser: Browser, tmp_path: Path) -> None:
+    rows = frame(300, missing=0.1)
+    rows["colour"] = np.where(rows["size"] > 0, HOSTILE[0], rows["colour"])
+    model = make_pipeline(ENCODERS["flags"], SVC()).fit(rows, labels(rows))
+    page, program = page_of(model, tmp_path)
+    lists = "[...document.querySelectorAll('#grid select')]"
+    setting = "{0}[{1}].value = '{2}'; {0}[{1}].dispatchEvent(new Event('input'))"
+    browser.open(page, "#row=0,0,0,0,0,0")
+    names = browser.ask(f"{lists}.map((one) => [...one.options].map((option) => option.textContent))")
+    known = [list(column.names) for column in program.categories.texts]
+    assert [one[: len(own)] for one, own in zip(names, known, strict=True)] == known
+    assert all(
+        one[len(own) :] == ["(missing)", "(another)"] for one, own in zip(names[1:], known[1:], strict=True)
+    )
+    for place, code in ((0, 3), (1, 2), (1, -2), (2, -1)):
+        row = np.zeros(6)
+        row[program.categories.texts[place].feature] = code
+        browser.open(page, "#row=0,0,0,0,0,0")
+        browser.ask(setting.format(lists, place, code))
+        assert values(browser, "scores")[0] == pytest.approx(program.decision_function([row])[0], abs=1e-4)
+    browser.open(page, "#row=0,0,1,0,0,0")
+    assert browser.ask(f"{lists}[1].selectedOptions[0].textContent") == known[1][1]
+    assert browser.ask("document.title") != "broken"
 
 
 def test_a_drawn_digit(browser: Browser, tmp_path: Path) -> None:

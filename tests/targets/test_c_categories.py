@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from programs.categories import ENCODERS, HOSTILE, SHAPES, UNKNOWN, frame, labels
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OrdinalEncoder, TargetEncoder
+from sklearn.preprocessing import OrdinalEncoder, StandardScaler, TargetEncoder
 from sklearn.svm import SVC, LinearSVC
 from targets.c_build import SANITIZE, WARNINGS, attempt, compile_c, sanitizing_compiler
 
@@ -157,6 +157,17 @@ def test_twenty_thousand_names(tmp_path):
     assert [one for one, _ in found] == wanted
 
 
+def test_sql_looks_up_many_categories():
+    names = np.array([f"name {number:04d}" for number in range(5000)], dtype=object)
+    X = np.column_stack([names, names[::-1]])
+    given = np.array([["name 0007", "nobody"], ["name 4999", "name 0000"]], dtype=object)
+    model = make_pipeline(TargetEncoder(random_state=0), StandardScaler(), LinearSVC())
+    model.fit(X, np.arange(5000) % 7 < 3)
+    assert "Pieces" in {type(node).__name__ for node in sc.compile(model).body}
+    fast = sc.build(model, target="sql", precision="f64")
+    np.testing.assert_allclose(fast.decision_function(given), model.decision_function(given), atol=1e-9)
+
+
 def test_names_that_hold_nul_and_codes_in_another_order(tmp_path):
     model = make_pipeline(OrdinalEncoder(), LinearSVC())
     X = np.array([["b\0c"], ["b"], ["a"], ["\0"]] * 20, dtype=object)
@@ -201,7 +212,7 @@ def test_reports_and_files_list_the_names(tmp_path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"precision": "q15", "X": TRAINED, "given": "i16"}, "no codes of categories"),
+        ({"precision": "q15", "X": TRAINED, "given": "i16"}, "cannot hold the codes of columns of text"),
         ({"target": "blob"}, "no operation for Matches"),
     ],
 )

@@ -40,6 +40,10 @@ def allowed_errors(rows: int, target: float, confidence: float) -> int:
     return allowed
 
 
+# What notes of trees that lose too many labels advise.
+IN_FEW_BYTES = "methods reduced-set and proto keep more labels in as few bytes"
+
+
 def too_few(rows: int, proven: float | None, target: float, confidence: float) -> str:
     """The note that rows cannot prove an agreement."""
     return (

@@ -147,13 +147,23 @@ def made_up_rows(rows: Array, count: int, random: np.random.Generator) -> Array:
     count = min(count, MADE_UP_VALUES // max(1, rows.shape[1]))
     if len(rows) < 2 or count < 1:
         return rows[:0]
-    return rows_near(rows[random.integers(len(rows), size=count)], rows, random)
+    begins = random.integers(len(rows), size=count)
+    if count <= len(rows):
+        return rows_near(rows[begins], rows, random)
+    return rows_near(rows, rows, random, begins)
 
 
-def rows_near(starts: Array, rows: Array, random: np.random.Generator) -> Array:
-    """A made-up row for each start, which is one of the rows; those are two at least, and differ."""
+def rows_near(
+    starts: Array, rows: Array, random: np.random.Generator, taken: Indices | None = None
+) -> Array:
+    """A made-up row for each start, which is one of the rows; those are two at least, and differ.
+
+    `taken` numbers the starts that are wanted, each as often as it occurs.
+    """
     near = min(NEIGHBOURS, len(rows) - 1)
     nearest = _nearest(starts, rows, near + 1)
+    if taken is not None:
+        starts, nearest = starts[taken], nearest[taken]
     pairs = random.integers(1, near + 1, size=(2, len(starts)))
     ends = rows[nearest[np.arange(len(starts)), pairs]]
     steps: Array = STEP * random.normal(size=(len(starts), 1))
@@ -173,15 +183,18 @@ def _nearest(starts: Array, rows: Array, count: int) -> NDArray[Any]:
 def _nearest_by_products(starts: Array, rows: Array, count: int) -> NDArray[np.intp]:
     """Numbers of the nearest rows of each start, the nearest first: [starts, count].
 
-    Products find some more than those, whose distances are then taken from differences.
+    Products in float32 find some more than those, whose distances are then taken from differences.
     """
     middle = rows.mean(axis=0)
     others = rows - middle
-    squares, some = np.square(others).sum(axis=1), min(2 * count, len(rows))
+    size = float(np.abs(others).max()) or 1.0
+    rough = (others / size).astype(np.float32)
+    squares, some = np.square(rough).sum(axis=1), min(2 * count, len(rows))
     found, step = np.empty((len(starts), count), dtype=np.intp), max(1, BLOCK_VALUES // len(rows))
     for at in range(0, len(starts), step):
         block = starts[at : at + step] - middle
-        candidates = np.argpartition(squares - 2 * block @ others.T, some - 1, axis=1)[:, :some]
+        near = squares - (2 / size * block).astype(np.float32) @ rough.T
+        candidates = np.argpartition(near, some - 1, axis=1)[:, :some]
         candidates.sort(axis=1)
         apart = np.stack([np.square(others[one] - block).sum(axis=1) for one in candidates.T], axis=1)
         order = np.argsort(apart, axis=1, kind="stable")[:, :count]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from svmcompile.accelerate.builder import Builder, remarked
-from svmcompile.accelerate.fitting.calibration import refuse_rows_of_the_tree, too_few
-from svmcompile.accelerate.fitting.rows import class_numbers, finite_rows
+from svmcompile.accelerate.fitting.calibration import IN_FEW_BYTES, refuse_rows_of_the_tree, too_few
+from svmcompile.accelerate.fitting.rows import class_numbers, finite_rows, made_up_rows
 from svmcompile.accelerate.h1_tree.exits import Choice, choose, proven, rows_of
 from svmcompile.accelerate.h1_tree.forest import OUT, Lists, grown, growth_of
 from svmcompile.accelerate.h1_tree.options import H1TrainOptions, H1TreeOptions
@@ -26,6 +26,8 @@ from svmcompile.model.svm import SVM
 
 PROOF = 0.25  # of the rows prove the agreement, where none are given for it
 CHOICE = 0.2  # of the others choose among lists
+BETWEEN = 2000  # rows made up to judge lists alone by
+POOR = 0.95  # share of labels below which lists alone do not suit
 
 
 def h1_tree(svm: SVM, data: Data | None, options: H1TreeOptions) -> Program:
@@ -49,7 +51,20 @@ def h1_tree(svm: SVM, data: Data | None, options: H1TreeOptions) -> Program:
         "regions_on": "rows of the lists",
         "nodes": _records(svm, lists, rows),
     }
-    return remarked(builder.finish(OUT, "h1-tree", Claim.APPROXIMATE, details=details), data.X, ())
+    program = builder.finish(OUT, "h1-tree", Claim.APPROXIMATE, details=details)
+    return remarked(program, data.X, _unsuited(svm, lists, points, options) if given is None else [])
+
+
+def _unsuited(svm: SVM, lists: Lists, points: Array, options: H1TreeOptions) -> list[str]:
+    """Where lists alone lose too many labels, of rows made up between those that they were grown for."""
+    between = made_up_rows(points, BETWEEN, np.random.default_rng(options.seed))
+    if not len(between):
+        return []
+    agreement = figures(lists, rows_of(svm, between), svm)["agreement_on_rows_of_the_lists"]
+    if agreement >= POOR:
+        return []
+    found = f"{agreement:.1%} agreement on {len(between):,} rows between those given"
+    return [f"lists alone do not suit this model: {found}; {IN_FEW_BYTES}"]
 
 
 def _given(svm: SVM, data: Data, options: H1TreeOptions) -> Any:

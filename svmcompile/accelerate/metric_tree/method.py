@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 
 from svmcompile.accelerate.builder import Builder, remarked
-from svmcompile.accelerate.fitting.calibration import Band, fixed, refuse_rows_of_the_tree, too_few
+from svmcompile.accelerate.fitting.calibration import (
+    IN_FEW_BYTES,
+    Band,
+    fixed,
+    refuse_rows_of_the_tree,
+    too_few,
+)
 from svmcompile.accelerate.fitting.field import Field
 from svmcompile.accelerate.fitting.rows import finite_rows, hold_out, margin_rule, spread
 from svmcompile.accelerate.metric_tree.build import Built, Part, Workbench
@@ -21,7 +27,7 @@ from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.nodes.decisions import margins
 from svmcompile.ir.program import Claim, Program
-from svmcompile.model.svm import SVM
+from svmcompile.model.svm import SVM, LabelRule
 
 CALIBRATION = 0.25  # of the rows, where none are given
 SOME_ROWS = 2000  # enough to measure the spread of values
@@ -117,7 +123,7 @@ def _notes(
     if not (choice.tried or choice.reached):
         form = f"the form {built.form.name!r}"
         notes.append(f"the data is too small for a holdout, so {form} was taken unchecked")
-    notes += _many_classes(built, choice) if svm.counts else []
+    notes += _unsuited(svm, built, choice) if svm.counts or band is None else []
     if band is None:
         return notes
     if band.width == 0:
@@ -131,18 +137,21 @@ def _notes(
     return notes
 
 
-def _many_classes(built: Built, choice: Choice) -> list[str]:
-    """Pairs of classes share one tree, which does not suit many of them."""
+def _unsuited(svm: SVM, built: Built, choice: Choice) -> list[str]:
+    """Where a tree loses too many labels, which trees for many pairs and those of few bytes do."""
     agreement, rows = built.left_out_agreement, "rows, each left out"
     for one in choice.tried:
         if one.form == choice.form:
             agreement, rows = one.agreement, "held-out rows"
-    if agreement is None or agreement >= POOR:
+    if svm.label_rule is LabelRule.NONE or agreement is None or agreement >= POOR:
         return []
-    return [
-        f"one tree for all pairs of classes does not suit this model: {agreement:.1%} agreement on {rows}, "
-        f"{built.part.bytes / 1e6:.2f} MB; use method exact"
-    ]
+    found = f"{agreement:.1%} agreement on {rows}"
+    if svm.counts:
+        found = f"{found}, {built.part.bytes / 1e6:.2f} MB"
+        return [f"one tree for all pairs of classes does not suit this model: {found}; use method exact"]
+    if choice.reached:
+        return []
+    return [f"a tree of {built.part.bytes:,} bytes does not suit this model: {found}; {IN_FEW_BYTES}"]
 
 
 METHOD = Method(

@@ -34,10 +34,13 @@ class ProtoOptions:
         least=0, most=1,
     )  # fmt: skip
     synthetic_rows: int = option(
-        30_000, "Most rows to make up between neighbouring data rows; fewer where the SVM is slow.",
+        60_000, "Most rows to make up between neighbouring data rows; fewer where the SVM is slow.",
         least=0,
     )  # fmt: skip
-    steps: int = option(6000, "Training steps, of 256 rows each.", least=1)
+    steps: int = option(
+        0, "Training steps, of 256 rows each; 0 means as many as see each row 40 times, if time allows.",
+        least=0,
+    )  # fmt: skip
     seed: int = option(0, "Seed of all that is drawn at random.", least=0)
     precision: str = option(
         "f32", "Number type that max_bytes counts in; commands fill in the one they emit.",

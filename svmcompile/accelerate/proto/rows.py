@@ -52,7 +52,7 @@ def known_rows(svm: SVM, data: Data, options: ProtoOptions) -> Known:
     z, given = z[order], None if data.y is None else np.asarray(data.y)[order]
     kept, held = hold_out(len(z), min(HELD_ROWS, len(z) // HELD_SHARE), random)
     pool = z[kept[:NEAR]]
-    room = (WORK - len(z) * by_teacher) / (by_teacher + len(pool) * z.shape[1])
+    room = (WORK - len(z) * by_teacher - len(pool) ** 2 * z.shape[1]) / by_teacher
     wanted = 0 if options.labels == 1 else options.synthetic_rows  # the SVM alone knows about others
     made = made_up_rows(pool, min(wanted, max(0, int(room))), random)
     z = np.concatenate([z, made])

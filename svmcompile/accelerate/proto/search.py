@@ -12,12 +12,29 @@ from svmcompile.accelerate.proto.options import DEFAULT_BYTES, ProtoOptions
 from svmcompile.accelerate.proto.rows import Known
 from svmcompile.accelerate.proto.sizes import Sizes, Tables, candidates
 from svmcompile.accelerate.proto.teacher import Teacher
-from svmcompile.accelerate.proto.training import Lesson, Trained, train
+from svmcompile.accelerate.proto.training import (
+    Lesson,
+    Trained,
+    affordable,
+    steps_within,
+    train,
+    train_once,
+    usual_steps,
+)
 from svmcompile.errors import OptionError
 from svmcompile.ir.arithmetic import FIXED, Array
 from svmcompile.ir.whole_numbers import share_a_range
 
-TRIAL_SHARE, TRIAL_ROWS = 4, 8000  # of the steps, and rows, of a training that only chooses sizes
+# Of a training that only chooses sizes: steps, as a share and at most, rows, and products.
+TRIAL_SHARE, TRIAL_STEPS, TRIAL_ROWS, TRIAL_WORK = 4, 1500, 80_000, 8e9
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a training does on held-out rows."""
+
+    loss: float  # which chance moves less than the share
+    held_out_agreement: float  # the share that it gets right
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +44,7 @@ class Found:
     trained: Trained
     sizes: Sizes
     tables: Tables
-    tried: dict[Sizes, float]  # with the share of held-out rows that each gets right
+    tried: dict[Sizes, Trial]
 
     def details(self) -> dict[str, Any]:
         return {
@@ -35,10 +52,8 @@ class Found:
             "vectors": self.sizes.vectors,
             "features_read": self.sizes.columns,
             "most_table_bytes": self.tables.of(self.sizes),
-            "held_out_agreement": self.tried[self.sizes],
-            "tried": [
-                {**asdict(sizes), "held_out_agreement": share} for sizes, share in self.tried.items()
-            ],
+            "held_out_agreement": self.tried[self.sizes].held_out_agreement,
+            "tried": [{**asdict(sizes), **asdict(trial)} for sizes, trial in self.tried.items()],
         }
 
 
@@ -67,19 +82,25 @@ class Search:
 
     def _found(self, tables: Tables) -> Found:
         lesson = self._lesson()
-        parts = self._sizes(tables)
-        tried = {sizes: self._judged(lesson, sizes) for sizes in parts}
-        best = self._chosen(tried, parts)
-        return Found(train(lesson, best, self.options.steps, self.options.seed), best, tables, tried)
+        tried = {sizes: self._tried(lesson, sizes) for sizes in self._sizes(tables)}
+        finalists = sorted(tried, key=lambda sizes: tried[sizes].loss)
+        best = finalists[0]
+        finalists = finalists[: affordable(lesson, best, self._steps(lesson, best))]
+        if len(finalists) > 1:  # a short training favours what learns fast
+            finals = {sizes: self._judged(lesson, sizes, self._steps(lesson, sizes)) for sizes in finalists}
+            tried |= finals
+            best = min(finals, key=lambda sizes: finals[sizes].loss)
+        return Found(train(lesson, best, self._steps(lesson, best), self.options.seed), best, tables, tried)
 
-    def _chosen(self, tried: dict[Sizes, float], parts: dict[Sizes, int]) -> Sizes:
-        """The best of the smallest that are as good as the best of all, within one standard error."""
-        best = max(tried.values())
-        chance = np.sqrt(max(best * (1 - best), 0.0) / max(len(self.known.held), 1))
-        smallest = max(parts[sizes] for sizes, share in tried.items() if share >= best - chance)
-        return max((sizes for sizes in tried if parts[sizes] == smallest), key=lambda sizes: tried[sizes])
+    def _steps(self, lesson: Lesson, sizes: Sizes) -> int:
+        return self.options.steps or usual_steps(lesson, sizes)
 
-    def _sizes(self, tables: Tables) -> dict[Sizes, int]:
+    def _tried(self, lesson: Lesson, sizes: Sizes) -> Trial:
+        """What a short training does."""
+        steps = min(-(-self._steps(lesson, sizes) // TRIAL_SHARE), TRIAL_STEPS)
+        return self._judged(lesson, sizes, min(steps, steps_within(TRIAL_WORK, lesson, sizes)))
+
+    def _sizes(self, tables: Tables) -> list[Sizes]:
         options = self.options
         if options.rank > tables.features:
             raise OptionError(
@@ -88,7 +109,7 @@ class Search:
             )
         if options.rank and options.vectors and options.density and not options.max_bytes:
             columns = max(1, round(options.density * tables.features))
-            return {Sizes(options.rank, options.vectors, columns): 1}
+            return [Sizes(options.rank, options.vectors, columns)]
         limit = options.max_bytes or DEFAULT_BYTES
         return candidates(tables, options, limit, len(self.known.kept))
 
@@ -102,12 +123,12 @@ class Search:
         rows = (known.z - self.centre).astype(np.float32)
         return Lesson(rows, targets.astype(np.float32), self.taught.loss)
 
-    def _judged(self, lesson: Lesson, sizes: Sizes) -> float:
-        """What a short training gets right on held-out rows, or on those kept where there are none."""
+    def _judged(self, lesson: Lesson, sizes: Sizes, steps: int) -> Trial:
+        """A training without held-out rows, judged by these, or by those kept where there are none."""
         known, options = self.known, self.options
         seen: NDArray[np.intp] = np.concatenate([known.kept, known.made_up])
         seen = np.sort(np.random.default_rng(options.seed).permutation(seen)[:TRIAL_ROWS])
-        steps = -(-options.steps // TRIAL_SHARE)
-        short = train(lesson.some(seen), sizes, steps, options.seed, fine=False)
+        short = train_once(lesson.some(seen), sizes, steps, options.seed)
         held = known.held if len(known.held) else known.kept
-        return self.taught.likeness(known.sums[held], short.scores(lesson.rows[held]))
+        agreed = self.taught.likeness(known.sums[held], short.scores(lesson.rows[held]))
+        return Trial(short.loss(lesson.some(held)), agreed)

@@ -80,12 +80,10 @@ class Tables:
         return count // step * step if self.lanes > 1 else count
 
 
-def candidates(tables: Tables, options: ProtoOptions, limit: int, rows: int) -> dict[Sizes, int]:
-    """Sizes worth trying within the limit, those given as they are, and into how many parts it was cut."""
-    found: dict[Sizes, int] = {}
-    for part in PARTS:
-        for sizes in _within(tables, options, limit // part, rows, part):
-            found.setdefault(sizes, part)
+def candidates(tables: Tables, options: ProtoOptions, limit: int, rows: int) -> list[Sizes]:
+    """Sizes worth trying within the limit and parts of it, those given as they are."""
+    every = [_within(tables, options, limit // part, rows, part) for part in PARTS]
+    found = list(dict.fromkeys(sizes for some in every for sizes in some))
     if not found:
         raise OptionError(
             f"proto: {limit:,} bytes in {tables.precision} are too few for such a model (preprocessing and "

@@ -16,11 +16,14 @@ from svmcompile.accelerate.proto.sizes import Sizes
 
 BATCH = 256
 RATE = 0.1  # of the typical size of a part, at first
-MOMENTUM, SQUARES = 0.9, 0.99
-DROPS = (0.25, 0.65)  # shares of the steps between which features are dropped
+MOMENTUM, SQUARES = 0.9, 0.999
+DROPS = (0.1, 0.7)  # shares of the steps between which features are dropped, by the same share each time
 DROP_EVERY = 50  # steps
 START_ROWS = 5000  # that principal directions are taken from
 NEAREST_ROWS = 1000  # that the width is chosen by
+JUDGED_ROWS = 20_000  # that starts are judged by
+PASSES, LEAST_STEPS, MOST_WORK = 40, 2000, 8e10  # times that each row is seen, and products at most
+STARTS, STARTS_WORK = 3, 4e10  # trainings that the best is taken of, and their products
 FINE_STEPS, FINE_VALUES = 30, 4e8  # of L-BFGS; products per step at most, by taking fewer rows
 
 
@@ -46,13 +49,42 @@ class Trained:
     def scores(self, rows: Floats) -> Floats:
         return self.network.scores(rows[:, self.columns])
 
+    def loss(self, lesson: Lesson) -> float:
+        """The mean loss of some rows."""
+        some = lesson.some(np.arange(min(len(lesson.rows), JUDGED_ROWS)))
+        return self.network.loss(some.rows[:, self.columns], some.targets, lesson.loss)[0]
 
-def train(lesson: Lesson, sizes: Sizes, steps: int, seed: int, fine: bool = True) -> Trained:
-    """Prototypes of these sizes; the same for the same seed."""
-    random = np.random.default_rng(seed)
+
+def usual_steps(lesson: Lesson, sizes: Sizes) -> int:
+    """Steps that see every row often, fewer where each takes long."""
+    wanted = PASSES * len(lesson.rows) // BATCH
+    return max(LEAST_STEPS, min(wanted, steps_within(MOST_WORK, lesson, sizes)))
+
+
+def steps_within(work: float, lesson: Lesson, sizes: Sizes) -> int:
+    """Steps that so many products are enough for, at least one."""
+    by_vector = sizes.rank + lesson.targets.shape[1]
+    by_row = sizes.rank * lesson.rows.shape[1] + sizes.vectors * by_vector
+    return max(1, int(work / (BATCH * by_row)))
+
+
+def affordable(lesson: Lesson, sizes: Sizes, steps: int) -> int:
+    """How many trainings of so many steps there is time for, beside the one that counts."""
+    return max(1, min(STARTS, steps_within(STARTS_WORK, lesson, sizes) // steps))
+
+
+def train(lesson: Lesson, sizes: Sizes, steps: int, seed: int) -> Trained:
+    """Prototypes of these sizes, the best of several starts; the same for the same seed."""
+    starts = range(affordable(lesson, sizes, steps))
+    known = [train_once(lesson, sizes, steps, seed, start) for start in starts]
+    return _refine(lesson, min(known, key=lambda one: one.loss(lesson)))
+
+
+def train_once(lesson: Lesson, sizes: Sizes, steps: int, seed: int, start: int = 0) -> Trained:
+    """What one start leads to, before the last refinement."""
+    random = np.random.default_rng((seed, start))
     network = _start(lesson, sizes, random)
-    trained = _descend(lesson, network, sizes.columns, steps, random)
-    return _refine(lesson, trained) if fine else trained
+    return _descend(lesson, network, sizes.columns, steps, random)
 
 
 def _start(lesson: Lesson, sizes: Sizes, random: np.random.Generator) -> Prototypes:
@@ -80,8 +112,8 @@ def _nearest(at: Floats, vectors: Floats) -> float:
 def _descend(
     lesson: Lesson, start: Prototypes, wanted: int, steps: int, random: np.random.Generator
 ) -> Trained:
-    columns = np.arange(lesson.rows.shape[1])
     rows, targets, spread = lesson.rows, lesson.targets, lesson.rows.var(axis=0)
+    columns = np.arange(rows.shape[1])
     parts = list(start.parts)
     rates = [RATE * _size(part) for part in parts[:2]] + [RATE, RATE]
     means, squares = ([np.zeros_like(part) for part in parts] for _ in range(2))
@@ -91,7 +123,8 @@ def _descend(
             order, next_row = random.permutation(len(rows)), 0
         picked = order[next_row : next_row + batch]
         next_row += batch
-        gradients = Prototypes(*parts).loss(rows[picked], targets[picked], lesson.loss)[1]
+        seen = rows[picked].take(columns, axis=1)
+        gradients = Prototypes(*parts).loss(seen, targets[picked], lesson.loss)[1]
         fall = 0.5 * (1 + np.cos(np.pi * step / steps))
         for k, gradient in enumerate(gradients):
             means[k] += (1 - MOMENTUM) * (gradient - means[k])
@@ -99,10 +132,10 @@ def _descend(
             size = np.sqrt(squares[k] / (1 - SQUARES ** (step + 1))) + 1e-8
             move = rates[k] * fall / (1 - MOMENTUM ** (step + 1)) * (means[k] / size)
             parts[k] = parts[k] - move.astype(parts[k].dtype)
-        room = _room(step / steps, lesson.rows.shape[1], wanted)
+        room = _room(step / steps, rows.shape[1], wanted)
         if room < len(columns) and (step % DROP_EVERY == 0 or room == wanted):
             kept = _largest(parts[0], spread[columns], room)
-            columns, rows = columns[kept], rows[:, kept]
+            columns = columns[kept]
             parts[0], means[0], squares[0] = (part[:, kept] for part in (parts[0], means[0], squares[0]))
     kept = _largest(parts[0], spread[columns], wanted)
     return Trained(Prototypes(parts[0][:, kept], parts[1], parts[2], parts[3]), columns[kept])
@@ -115,7 +148,8 @@ def _size(part: Floats) -> float:
 def _room(share: float, features: int, wanted: int) -> int:
     """How many features may be read after this share of the steps."""
     done = min(max((share - DROPS[0]) / (DROPS[1] - DROPS[0]), 0.0), 1.0)
-    return round(features + (wanted - features) * done)
+    room: float = features * (wanted / features) ** done
+    return round(room)
 
 
 def _largest(projection: Floats, spread: Floats, count: int) -> NDArray[np.intp]:

@@ -18,19 +18,26 @@ from svmcompile.ir.pairs import pair_indices
 from svmcompile.ir.program import Claim, Output, Program
 from svmcompile.model.svm import SVM
 
-SCORES = ("auto", "pairs", "classes")
+SCORES = ("auto", "pairs", "shared", "classes")
+FEW = 3  # sums from which weights have something to share
 SURE = 1.0  # the margin of an SVM: how far beyond it a score is does not matter
 
 
 def kinds_of(svm: SVM, wanted: str, has_data: bool) -> tuple[str, ...]:
-    """Which scores to try: "pairs" are the SVM's own sums, however many it has."""
+    """Which scores to try: "pairs" are the SVM's own sums, however many it has, and always come first."""
     problem = _problem(svm, has_data)
     if wanted == "classes" and problem:
         raise OptionError(f"reduced-set: scores=classes: {problem}; use scores=pairs")
+    if wanted == "shared" and (svm.n_sums < FEW or not has_data):
+        why = "weights are shared by rows; pass X (Python) or --data FILE"
+        why = f"the model has {svm.n_sums} sum{'s'[: svm.n_sums > 1]} alone" if svm.n_sums < FEW else why
+        raise OptionError(f"reduced-set: scores=shared: {why}, or use scores=pairs")
     if wanted == "classes":
         return ("classes",)
-    many = svm.n_sums > svm.kernel_width  # weights of pairs take more than the vectors
-    return ("pairs", "classes") if wanted == "auto" and many and not problem else ("pairs",)
+    many = svm.n_sums > svm.kernel_width and svm.n_sums >= FEW  # weights take more than the vectors
+    shared = wanted == "shared" or (wanted == "auto" and many and has_data)
+    classes = wanted == "auto" and many and not problem
+    return ("pairs", *(["shared"] if shared else []), *(["classes"] if classes else []))
 
 
 def _problem(svm: SVM, has_data: bool) -> str:

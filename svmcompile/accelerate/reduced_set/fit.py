@@ -22,7 +22,11 @@ RIDGE = 1e-7  # beside the mean squared norm of a column
 ROUNDED_RIDGE = 1e-6  # the same where kernel values are float32
 TINY_RIDGE = 1e-10  # where the fit is a projection
 FAR = 1 << 12  # exponents beyond this have too few digits in float32
-SAME = 1e-5  # share of the targets' squares that moving does without
+GAIN = 1e-9  # what a step must gain, as a share of the targets' squares
+ROOM = 0.5  # how far beyond the data vectors may move, as a share of its range in each direction
+HELD = 0.95  # share of the rows' squares in the directions that vectors move along,
+DIRECTIONS = 64  # if these are more than so many
+SAME = 1e-4  # share of the targets' squares that moving does without
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,45 +37,67 @@ class Fit:
     bias: Array  # [outputs]
 
     def predict(self, values: Floats) -> Array:
-        return np.asarray(values @ self.weights.T.astype(values.dtype) + self.bias)
+        return np.asarray(values @ self.weights.T.astype(values.dtype) + self.bias.astype(values.dtype))
 
 
 class Rows:
-    """Rows whose kernel values with vectors are one matrix product and one function of it."""
+    """Rows whose kernel values with vectors are one matrix product and one function of it.
 
-    def __init__(self, kernel: Kernel, rows: Array, exact: bool = False) -> None:
-        self.kernel, rbf = kernel, kernel.kind == "rbf"
-        self.middle: Array = rows.mean(axis=0) if rbf else np.zeros(rows.shape[1])
-        rows = rows - self.middle
-        norms = np.square(rows).sum(axis=1)
-        rounds = rbf and not exact and abs(kernel.gamma) * float(norms.max(initial=0.0)) < FAR
-        self.number: Any = np.float32 if rounds else np.float64
+    Of an rbf kernel the product is the exponent: rows have two columns more, for the norms of both. Vectors
+    may be held to the main directions of the rows, of which they are then coordinates.
+    """
+
+    def __init__(self, kernel: Kernel, rows: Array, exact: bool = False, share: float = 1.0) -> None:
+        self.kernel, self.rbf = kernel, kernel.kind == "rbf"
+        self.middle: Array = rows.mean(axis=0) if self.rbf else np.zeros(rows.shape[1])
+        self.number: Any = np.float64
+        self.turned = np.eye(rows.shape[1])
+        if self.rbf:
+            rows = rows - self.middle
+            norms = -kernel.gamma * np.square(rows).sum(axis=1)
+            if not exact and float(np.abs(norms).max(initial=0.0)) < FAR:
+                self.number = np.float32
+            if share < 1:
+                self.turned = _main_directions(rows.astype(self.number), share)
+                rows = rows @ self.turned
+            rows = np.column_stack([rows, norms, np.ones(len(rows))])
         self.z: Any = rows.astype(self.number)
-        self.norms: Any = norms.astype(self.number)[:, None]
 
-    def values(self, vectors: Array) -> Floats:
+    def places(self, vectors: Array) -> Array:
+        """Coordinates of vectors."""
+        return np.asarray((vectors - self.middle) @ self.turned)
+
+    def vectors(self, places: Array) -> Array:
+        """Vectors of coordinates."""
+        return np.asarray(self.middle + places @ self.turned.T)
+
+    def values(self, places: Array) -> Floats:
         """Kernel values [rows, vectors]."""
-        if self.kernel.kind != "rbf":
-            return self.kernel.values(self.z, vectors)
-        at = (vectors - self.middle).astype(self.number)
-        t: Floats = self.z @ at.T
-        t *= 2
-        t -= self.norms
-        t -= np.square(at).sum(axis=1)
+        if not self.rbf:
+            return self.kernel.values(self.z, places)
+        gamma = self.kernel.gamma
+        norms = -gamma * np.square(places).sum(axis=1)
+        right = np.column_stack([2 * gamma * places, np.ones(len(places)), norms]).astype(self.number)
+        t: Floats = self.z @ right.T
         np.minimum(t, 0, out=t)
-        t *= self.number(self.kernel.gamma)
         return np.exp(t, out=t)
 
-    def pulls(self, vectors: Array, values: Any, slopes: Floats) -> Array:
-        """What a loss with these slopes by each kernel value has by each vector."""
-        if self.kernel.kind != "rbf":
-            found = (derivative(self.kernel, values, self.z, vectors) * slopes).T @ self.z
+    def pulls(self, places: Array, values: Any, slopes: Floats) -> Array:
+        """What a loss with these slopes by each kernel value has by each coordinate."""
+        if not self.rbf:
+            found = (derivative(self.kernel, values, self.z, places) * slopes).T @ self.z
             return np.asarray(found, dtype=np.float64)
-        pull = values * slopes
-        pull *= self.number(2 * self.kernel.gamma)
-        towards = np.asarray(pull.T @ self.z, dtype=np.float64)
-        spread = np.asarray(pull.sum(axis=0), dtype=np.float64)[:, None]
-        return towards - spread * (vectors - self.middle)
+        found = ((values * slopes).T @ self.z).astype(np.float64)
+        towards, spread = found[:, :-2], found[:, -1:]
+        return np.asarray(2 * self.kernel.gamma * (towards - spread * places))
+
+
+def _main_directions(rows: Array, share: float) -> Array:
+    """The directions [features, some] that hold so much of the squares of centred rows."""
+    squares, turned = np.linalg.eigh((rows.T @ rows).astype(np.float64))
+    left_out = np.cumsum(np.maximum(squares, 0.0)) <= (1 - share) * squares.sum()
+    left_out[-DIRECTIONS:] = False
+    return np.asarray(turned[:, ~left_out])
 
 
 def ridge_fit(values: Floats, targets: Array, row_weights: Array, ridge: float) -> Fit:
@@ -79,7 +105,8 @@ def ridge_fit(values: Floats, targets: Array, row_weights: Array, ridge: float) 
     share = row_weights / row_weights.sum()
     root = np.sqrt(share).astype(values.dtype)[:, None]
     centre, level = share.astype(values.dtype) @ values, share @ targets
-    left, wanted = (values - centre) * root, ((targets - level) * root).astype(values.dtype)
+    left, wanted = values - centre, ((targets - level) * root).astype(values.dtype)
+    left *= root
     gram = (left.T @ left).astype(np.float64)
     size = float(np.trace(gram)) / max(1, len(gram))
     gram[np.diag_indices_from(gram)] += ridge * size + np.finfo(np.float64).tiny
@@ -109,36 +136,39 @@ def _solve(matrix: Array, right: Array) -> Array:
 
 def moved(
     kernel: Kernel, vectors: Array, rows: Array, targets: Array, row_weights: Array, steps: int,
-    box: tuple[Array, Array],
+    within: Array,
 ) -> Array:  # fmt: skip
-    """The vectors after at most so many steps of L-BFGS within a box.
+    """The vectors after at most so many steps of L-BFGS near the rows `within`, along main directions.
 
     Far away from all rows, small kernel values under large weights would fit no better on other rows,
     and take the digits of fixed point.
     """
     from scipy.optimize import Bounds, minimize
 
-    share, space = row_weights / row_weights.sum(), Rows(kernel, rows)
+    share, space = row_weights / row_weights.sum(), Rows(kernel, rows, share=HELD)
     ridge = RIDGE if space.number is np.float64 else ROUNDED_RIDGE
-    targets = _few_outputs(targets)
-    size = float((np.square(targets) * share[:, None]).sum()) or 1.0
+    targets = _few_outputs(targets).astype(space.number)
+    part = share.astype(space.number)[:, None]
+    size = float((np.square(targets) * part).sum()) or 1.0
 
     def loss(flat: Array) -> tuple[float, Array]:
-        at = flat.reshape(vectors.shape)
+        at = flat.reshape(start.shape)
         values = space.values(at)
         fit = ridge_fit(values, targets, share, ridge)
         miss = fit.predict(values) - targets
-        slopes = ((miss * share[:, None]) @ fit.weights).astype(space.number)  # the loss by each value
-        found = 0.5 * float((np.square(miss) * share[:, None]).sum())
-        return found / size, space.pulls(at, values, slopes).ravel() / size
+        pull = miss * part
+        slopes = pull @ fit.weights.astype(space.number)  # the loss by each value
+        return 0.5 * float(np.vdot(miss, pull)) / size, space.pulls(at, values, slopes).ravel() / size
 
-    start = vectors.ravel().astype(np.float64)
-    low, high = (np.tile(end, (len(vectors), 1)).ravel() for end in box)
+    start, box = space.places(vectors), space.places(within)
+    low, high = box.min(axis=0), box.max(axis=0)
+    room = ROOM * (high - low)
     found = minimize(
-        loss, start, jac=True, method="L-BFGS-B", options={"maxiter": steps},
-        bounds=Bounds(np.minimum(low, start), np.maximum(high, start)),
+        loss, start.ravel(), jac=True, method="L-BFGS-B",
+        options={"maxiter": steps, "gtol": 0.0, "ftol": GAIN},
+        bounds=Bounds(np.minimum(low - room, start).ravel(), np.maximum(high + room, start).ravel()),
     )  # fmt: skip
-    return np.asarray(found.x).reshape(vectors.shape)
+    return space.vectors(np.asarray(found.x).reshape(start.shape))
 
 
 def _few_outputs(targets: Array) -> NDArray[Any]:

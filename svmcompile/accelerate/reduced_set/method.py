@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svmcompile.accelerate.builder import Builder
 from svmcompile.accelerate.fitting.field import Field
@@ -14,10 +15,16 @@ from svmcompile.accelerate.options import check_options, option
 from svmcompile.accelerate.reduced_set.classes import SCORES, class_margins, class_program, kinds_of
 from svmcompile.accelerate.reduced_set.fit import RIDGE, Fit, Rows, feature_fit, moved, ridge_fit
 from svmcompile.accelerate.reduced_set.select import Order, select_by_features, select_by_rows
+from svmcompile.accelerate.reduced_set.shared import (
+    add_sums,
+    directions,
+    least_rank,
+    most_shared,
+    shared_fit,
+)
 from svmcompile.accelerate.registry import Method
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
-from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.program import Claim, Program
 from svmcompile.model.svm import SVM
@@ -26,9 +33,9 @@ DATA_ROWS = 8000  # data rows used at most
 SELECT_ROWS = 3000  # of these, to choose vectors by
 CANDIDATES = 5000  # vectors to choose from at most
 MOVES = 50  # steps of the vectors; more gains nothing on held-out rows
-ROOM = 0.5  # how far beyond the data vectors may move, as a share of each feature's range
 POOLS = ("vectors", "rows")
-KEPT = 0.01  # share of labels that scores of classes may lose against those of pairs
+KEPT = 0.01  # share of labels that scores of classes may lose against those of pairs,
+KEPT_SHARED = 0.001  # and that shared weights may, which are to be the same sums
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +56,10 @@ class ReducedSetOptions:
         least=0,
     )  # fmt: skip
     scores: str = option(
-        "auto", "Of many classes: one score for each pair, as the SVM has them, or one for each class, "
-        "taught by the least of its pairs; auto takes classes where pairs would take more numbers than the "
-        "vectors and labels stay.",
+        "auto", "Of many classes: one score for each pair, as the SVM has them (pairs); the same, with "
+        "weights made of as few as keep the labels (shared); or one score for each class, taught by the "
+        "least of its pairs (classes). Where pairs take more numbers than the vectors, auto takes what "
+        "has fewest and keeps the labels.",
         among=SCORES,
     )  # fmt: skip
     candidates: str = option(
@@ -80,11 +88,17 @@ class Reduced:
     vectors: Array
     fit: Fit
     how: str
-    scores: str = "pairs"  # what the coefficients sum up to
+    scores: str = "pairs"  # what the coefficients sum up to, and how
+    mixing: Array | None = None  # [sums, rank] of shared weights
     weighting: str = "even"  # of the rows they are fitted to
-    agreement: float | None = None  # on held-out rows
+    agreement: float = 0.0  # on held-out rows
     error: float = 0.0  # mean squared, there
     worst: float = 0.0  # the largest error of a decision value, there
+
+    def numbers(self) -> int:
+        """How many numbers its weights take."""
+        sums, vectors = map(int, self.fit.weights.shape)
+        return sums * vectors if self.mixing is None else self.mixing.shape[1] * (sums + vectors)
 
 
 def reduced_set(svm: SVM, data: Data | None, options: ReducedSetOptions) -> Program:
@@ -98,15 +112,14 @@ def reduced_set(svm: SVM, data: Data | None, options: ReducedSetOptions) -> Prog
     found = search.to_target() if options.target > 0 or options.max_error > 0 else search.of(count)
     builder = Builder(svm)
     x = builder.preprocess()
-    vectors = builder.table("vectors", found.vectors)
-    weights, bias = builder.table("weights", found.fit.weights), builder.table("bias", found.fit.bias)
-    builder.body.append(ir.KernelSum("sums", x, vectors, weights, bias, svm.kernel))
+    add_sums(builder, x, svm.kernel, found.vectors, found.fit, found.mixing)
     details = {
         "vectors": len(found.vectors),
         "support_vectors": svm.n_vectors,
         "chosen": found.how,
         "scores": found.scores,
-        "held_out_agreement": found.agreement,
+        "rank": None if found.mixing is None else found.mixing.shape[1],
+        "held_out_agreement": found.agreement if search.rows or found.agreement else None,
         "held_out_error": found.worst,
         "tried": [
             {"vectors": len(one.vectors), "how": one.how, "held_out_agreement": one.agreement}
@@ -138,20 +151,47 @@ class Search:
             return Reduced(svm.vectors, fit, "all of them, as they are", agreement=1.0)
         if self.rows is None:
             return self._without_data(count)
-        best = [max(self._attempts(kind, count), key=self._merit) for kind in self.kinds]
-        if len(best) > 1 and (best[1].agreement or 0.0) < (best[0].agreement or 0.0) - KEPT:
-            best.pop()
-        return self._with_all_rows(best[-1])
+        best = [
+            max(self._attempts(kind, count), key=self._merit) for kind in self.kinds if kind != "shared"
+        ]
+        if "shared" in self.kinds:
+            best.insert(1, self._shared(best[0]))
+        if self.options.scores == "shared":
+            return self._with_all_rows(best[1])
+        kept = [one for one in best if self._is_as_good(one, best[0])]
+        return self._with_all_rows(min(kept, key=Reduced.numbers))
+
+    def _shared(self, found: Reduced) -> Reduced:
+        """The same with weights that are made of as few as keep the labels, if that takes fewer numbers."""
+        assert self.rows is not None
+        rows, most = self.rows, most_shared(*found.fit.weights.shape)
+        mixing = directions(found.fit.predict(self._values(rows.z[~rows.held], found.vectors)))
+        values = self._values(rows.z[self._judging], found.vectors)
+
+        def of(rank: int) -> Reduced:
+            kept = mixing[:, :rank]
+            fit, how = shared_fit(found.fit, kept), f"{found.how}, shared by {rank}"
+            return self._judged(replace(found, fit=fit, how=how, scores="shared", mixing=kept), values)
+
+        return of(least_rank(most, lambda rank: self._is_as_good(of(rank), found))) if most else found
+
+    def _is_as_good(self, found: Reduced, best: Reduced) -> bool:
+        """Whether what takes fewer numbers does for what is best."""
+        if self.options.max_error > 0 and found.scores != "classes":
+            return found.worst <= max(best.worst, self.options.max_error)
+        least = min(best.agreement, self.options.target)
+        lost = KEPT if found.scores == "classes" else KEPT_SHARED
+        return found.agreement >= max(least, best.agreement - lost)
 
     def _merit(self, found: Reduced) -> tuple[float, float]:
         if self.options.max_error > 0:
             return -found.worst, -found.error
-        return found.agreement or 0.0, -found.error
+        return found.agreement, -found.error
 
     def _enough(self, found: Reduced) -> bool:
         if self.options.max_error > 0:
             return found.worst <= self.options.max_error
-        return (found.agreement or 0.0) >= self.options.target
+        return found.agreement >= self.options.target
 
     def to_target(self) -> Reduced:
         """The smallest reduced set found that is close enough, by doubling and bisection."""
@@ -194,14 +234,15 @@ class Search:
         some = spread(np.flatnonzero(~self.rows.held), SELECT_ROWS)
         space = Rows(self.svm.kernel, self.rows.z[some])
         targets = self._targets(kind, held=False)[np.isin(np.flatnonzero(~self.rows.held), some)]
-        return select_by_rows(space.values(self.pool), targets, count)
+        return select_by_rows(space.values(space.places(self.pool)), targets, count)
 
     def _by_features(self, count: int) -> Order:
         """So many candidates, chosen in the SVM's feature space."""
         kernel, pool = self.svm.kernel, self.pool
         targets, space = Field(self.svm).values(pool) - self.svm.intercepts, Rows(kernel, pool, exact=True)
         diagonal = np.concatenate([kernel.values(v[None], v[None])[0] for v in pool])
-        return select_by_features(lambda i: space.values(pool[i : i + 1])[:, 0], diagonal, targets, count)
+        places = space.places(pool)
+        return select_by_features(lambda i: space.values(places[i : i + 1])[:, 0], diagonal, targets, count)
 
     def _attempts(self, kind: str, count: int) -> list[Reduced]:
         """Candidates in place, with even and boundary weights; those that do best are moved as well."""
@@ -215,8 +256,9 @@ class Search:
         ]
         if self.options.move:
             best = max(tried, key=self._merit)
-            how = best.how.split(",")[0]
-            tried += [self._moved(kind, best.vectors, how, weighting) for weighting in WEIGHTINGS]
+            how = f"{best.how.split(',')[0]}, moved"
+            vectors = self._moved(kind, best.vectors)
+            tried += [self._fitted(kind, vectors, how, weighting) for weighting in WEIGHTINGS]
         self.tried += tried
         return tried
 
@@ -227,15 +269,12 @@ class Search:
         fit = feature_fit(gram, targets, self.svm.intercepts)
         return Reduced(vectors, fit, "chosen in feature space, projected")
 
-    def _moved(self, kind: str, vectors: Array, how: str, weighting: str) -> Reduced:
+    def _moved(self, kind: str, vectors: Array) -> Array:
+        """The vectors where they fit best with even weights; others are for the coefficients alone."""
         assert self.rows is not None
         z, targets = self.rows.z[~self.rows.held], self._targets(kind, held=False)
-        weights = WEIGHTINGS[weighting](self.rows.sums[~self.rows.held])
         given = self.rows.z[~self.rows.made_up]
-        low, high = given.min(axis=0), given.max(axis=0)
-        box = low - ROOM * (high - low), high + ROOM * (high - low)
-        places = moved(self.svm.kernel, vectors, z, targets, weights, MOVES, box)
-        return self._fitted(kind, places, f"{how}, moved", weighting)
+        return moved(self.svm.kernel, vectors, z, targets, np.ones(len(z)), MOVES, given)
 
     def _fitted(self, kind: str, vectors: Array, how: str, weighting: str) -> Reduced:
         """Coefficients for vectors, and how well they do on held-out rows."""
@@ -244,14 +283,25 @@ class Search:
         weights = WEIGHTINGS[weighting](rows.sums[~rows.held])
         values = self._values(rows.z[~rows.held], vectors)
         fit = ridge_fit(values, self._targets(kind, held=False), weights, RIDGE)
-        held = bool(rows.held.any())  # else there are too few rows to hold any out
-        wanted, z = self._targets(kind, held), rows.z[rows.held == held]
-        miss = fit.predict(self._values(z, vectors)) - wanted
-        agreement = self._agreement(kind, rows.sums[rows.held == held], wanted + miss)
-        error, worst = float(np.square(miss).mean()), float(np.abs(miss).max())
-        return Reduced(
-            vectors, fit, f"{how}, {weighting} weights", kind, weighting, agreement, error, worst
-        )
+        found = Reduced(vectors, fit, f"{how}, {weighting} weights", kind, None, weighting)
+        return self._judged(found, self._values(rows.z[self._judging], vectors))
+
+    @property
+    def _judging(self) -> NDArray[np.bool_]:
+        """Rows that sets are judged by: those held out, all where there are too few to hold any out."""
+        assert self.rows is not None
+        return self.rows.held if self.rows.held.any() else ~self.rows.held
+
+    def _judged(self, found: Reduced, values: Array) -> Reduced:
+        """How well it does on those rows, whose kernel values these are."""
+        assert self.rows is not None
+        sums = self.rows.sums[self._judging]
+        wanted = self._targets(found.scores, bool(self.rows.held.any()))
+        miss = found.fit.predict(values) - wanted
+        return replace(
+            found, agreement=self._agreement(found.scores, sums, wanted + miss),
+            error=float(np.square(miss).mean()), worst=float(np.abs(miss).max()),
+        )  # fmt: skip
 
     def _agreement(self, kind: str, sums: Array, found: Array) -> float:
         if kind == "classes":
@@ -259,7 +309,8 @@ class Search:
         return likeness(self.svm, sums, found)
 
     def _values(self, z: Array, vectors: Array) -> Array:
-        return np.asarray(Rows(self.svm.kernel, z, exact=True).values(vectors))
+        space = Rows(self.svm.kernel, z, exact=True)
+        return np.asarray(space.values(space.places(vectors)))
 
     def _with_all_rows(self, found: Reduced) -> Reduced:
         """The same vectors, coefficients fitted to held-out rows as well."""
@@ -267,7 +318,8 @@ class Search:
         assert rows is not None
         targets = class_margins(self.svm, rows.sums) if found.scores == "classes" else rows.sums
         weights = WEIGHTINGS[found.weighting](rows.sums)
-        return replace(found, fit=ridge_fit(self._values(rows.z, found.vectors), targets, weights, RIDGE))
+        fit = ridge_fit(self._values(rows.z, found.vectors), targets, weights, RIDGE)
+        return replace(found, fit=fit if found.mixing is None else shared_fit(fit, found.mixing))
 
 
 def _even(sums: Array) -> Array:

@@ -127,7 +127,7 @@ class FixedSum(Node):
 
 @dataclass(frozen=True, slots=True)
 class FixedAffine(Node):
-    """out = (weights x) / 2^shift to the nearest, + bias, in whole numbers."""
+    """out = (weights x) / 2^shift to the nearest, + bias, in whole numbers; x may be sums."""
 
     level: ClassVar = Level.MACHINE
     is_whole: ClassVar = True
@@ -138,7 +138,7 @@ class FixedAffine(Node):
     shift: int
 
     def result(self, at: At) -> Type:
-        at.fit(d=wn.whole_features(at))
+        at.fit(d=wn.whole_width(at))
         wn.sound_shift(self.shift)
         reach = at.x.limit * wn.sizes(whole(at.weights)) + ((1 << self.shift) >> 1)
         fits(int(reach.max()), INT32, "a dot product")

@@ -21,8 +21,11 @@ from svmcompile.lower.fixed.projections import (
     WITH_KERNEL,
     by_distance,
     fixed_projection,
+    mixed_sums,
     projection_of,
+    row_of_sums,
     source_row,
+    unit_to_mix,
 )
 from svmcompile.lower.fixed.rows import (
     INT32,
@@ -60,6 +63,7 @@ WHOLE_HEADS = (ir.Vote, ir.ArgMax, ir.Threshold)  # which take scores in whole n
 def fixable(program: Program) -> list[Any]:
     """Nodes to be computed in whole numbers: sums that are no step of preprocessing."""
     steps = {name for node in program.body if isinstance(node, ir.AsFeatures) for name in ir.operands(node)}
+    steps -= {sums.out for node in program.body if (sums := mixed_sums(program, node))}
     return [node for node in program.body if type(node) in FORMS and node.out not in steps]
 
 
@@ -132,12 +136,25 @@ class Fixer:
     def _add(self, node: Any) -> bool:
         """The node in whole numbers, if it has such a form."""
         view, tables = view_of(self.program, node.x), dict(self.program.tables)
-        row, unit = self._row(view, by_distance(node)), self.units.get(node.out, 0.0)
+        sums, unit = mixed_sums(self.program, node), self.units.get(node.out, 0.0)
+        if sums:
+            row = row_of_sums(self.scores.pop(sums.out), len(tables[sums.bias]), self.number)
+        else:
+            row = self._row(view, by_distance(node))
         made = FORMS[type(node)](node, tables, row, view, unit)
+        if made and node.out in self._mixed:
+            made = FORMS[type(node)](
+                node, tables, row, view, unit_to_mix(made, row, tables[node.vectors].shape[1])
+            )
         if made is None:
             return False
         self._take(node, made)
         return True
+
+    @property
+    def _mixed(self) -> set[str]:
+        """Sums that an affine function mixes."""
+        return {sums.out for node in self.program.body if (sums := mixed_sums(self.program, node))}
 
     def _take(self, node: Any, made: Fixed) -> None:
         if not isinstance(node, (ir.AxisRoute, ir.PlaneRoute)):

@@ -22,7 +22,7 @@ from svmcompile.ir.node import VALUES, lazy_operands, operands
 from svmcompile.ir.nodes import Node, table_names
 from svmcompile.ir.program import Program
 from svmcompile.lower.fixed.fixer import Fixer, fixable
-from svmcompile.lower.fixed.projections import by_distance, projection_of
+from svmcompile.lower.fixed.projections import by_distance, mixed_sums, projection_of
 from svmcompile.lower.fixed.refit import refitted
 from svmcompile.lower.fixed.rows import Span, Trial, has_grid, view_of
 from svmcompile.model.head import renamed
@@ -162,7 +162,8 @@ def _plain(program: Program) -> Program:
 
 def _spans(program: Program, span: Span, number: Number) -> dict[str, Span]:
     """The range of all features that are quantised."""
-    bases = dict.fromkeys(view_of(program, node.x).base for node in fixable(program))
+    reading = [node for node in fixable(program) if not mixed_sums(program, node)]
+    bases = dict.fromkeys(view_of(program, node.x).base for node in reading)
     bases |= dict.fromkeys(_sources(program))
     made = [base for base in bases if base != program.input.name]
     if made and span.rows is None:

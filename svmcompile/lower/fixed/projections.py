@@ -10,12 +10,15 @@ import numpy as np
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.graph import Tables, maker, only_maker, readers
-from svmcompile.ir.node import Node
+from svmcompile.ir.kinds import Kind, Type
+from svmcompile.ir.node import At, Node
 from svmcompile.ir.program import Program
 from svmcompile.ir.whole_numbers import MOST_SHIFT, share_a_range
 from svmcompile.lower.fixed.rows import INT32, Row, Span, View, own_row
+from svmcompile.lower.fixed.sums import Fixed
 
 TINY = 1e-30
+MIXED_TOP = 1 << 16  # of sums that are mixed: they and the weights of the mixture have half of 32 bits each
 WITH_KERNEL = (ir.KernelSum, ir.PairSum, ir.PathSum, ir.LeafSums)
 
 
@@ -33,6 +36,27 @@ def projection_of(program: Program, features: str) -> ir.Affine | None:
         reading = [reader for node in reading for reader in readers(program, node.out)]
     found = isinstance(affine, ir.Affine) and bool(reading) and all(map(by_distance, reading))
     return affine if found and isinstance(affine, ir.Affine) else None
+
+
+def mixed_sums(program: Program, node: Node) -> ir.KernelSum | None:
+    """The kernel sums that an affine function mixes, if nothing else is made of them."""
+    features = only_maker(program, node.x) if isinstance(node, ir.Affine) else None
+    made = only_maker(program, features.scores) if isinstance(features, ir.AsFeatures) else None
+    return made if isinstance(made, ir.KernelSum) else None
+
+
+def unit_to_mix(made: Fixed, row: Row, width: int) -> float:
+    """The unit of sums that are to be mixed, given how they come out in the finest."""
+    given = Type(Kind.FEATURES, width, whole="i16", limit=row.limit)
+    most = made.node.result(At(made.node, made.tables, {row.value: given})).limit
+    return made.unit * most / (MIXED_TOP - 2)
+
+
+def row_of_sums(sums: Fixed, width: int, number: Number) -> Row:
+    """Sums in whole numbers as the row that they are."""
+    shift, factor = np.zeros(width, np.float32), np.full(width, 1 / sums.unit, np.float32)
+    name = sums.node.out
+    return Row(name, name, shift, factor, number, MIXED_TOP, off=sums.error / sums.unit)
 
 
 def source_row(value: str, base: str, span: Span, number: Number) -> Row:

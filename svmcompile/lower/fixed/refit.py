@@ -15,6 +15,7 @@ from svmcompile.ir.kernel import Array
 from svmcompile.ir.node import At
 from svmcompile.ir.program import Program
 from svmcompile.ir.whole_numbers import fixed_kernel
+from svmcompile.lower.fixed.projections import mixed_sums
 from svmcompile.lower.fixed.sums import TOP
 
 RIDGES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)  # of the mean square of a kernel value
@@ -45,7 +46,11 @@ def refitted(program: Program, fixed: Program, rows: NDArray[np.floating]) -> tu
         return program, 0.0
     more, level = change
     changed = {**tables, node.weights: weights + more, node.bias: bias + level}
-    return program.replace(tables=changed), float((np.abs(more).sum(axis=1) + np.abs(level)).max())
+    moved = np.abs(more).sum(axis=1) + np.abs(level)
+    for affine in program.body:
+        if isinstance(affine, ir.Affine) and mixed_sums(program, affine) is node:
+            moved = np.abs(tables[affine.weights]) @ moved
+    return program.replace(tables=changed), float(moved.max())
 
 
 def _change(values: Array, missed: Array) -> tuple[Array, Array] | None:

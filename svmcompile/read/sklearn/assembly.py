@@ -51,6 +51,7 @@ class Answer:
     rule: LabelRule = LabelRule.HEAD  # how scores alone decide, where they do
     zero_is_second: bool = False  # of two classes: what a score of exactly zero means
     sums: Columns = ()  # of a single machine, by which its rule decides
+    is_logistic: bool = False  # of two classes: whether probabilities are logistic functions of the score
 
 
 @dataclass
@@ -79,7 +80,10 @@ class Assembly:
         n_scores = len(svm.labels or ()) if svm.one_vs_rest_scores else svm.n_sums
         probabilities, rule = machine_probabilities(svm, self.maker, sums), svm.label_rule
         zero_is_second = rule is LabelRule.NEGATIVE_FIRST
-        return Answer(kind, svm.labels, scores, n_scores, probabilities, "", rule, zero_is_second, columns)
+        answer = Answer(
+            kind, svm.labels, scores, n_scores, probabilities, "", rule, zero_is_second, columns
+        )
+        return replace(answer, is_logistic=svm.link is Link.LOGISTIC and svm.n_sums == 1)
 
     def _columns(self, svm: SVM) -> Columns:
         """The sums of one more machine."""
@@ -158,7 +162,7 @@ class Assembly:
 
     def finish(self, answer: Answer) -> SVM:
         """The SVM that gives the answer."""
-        machines, place = merged(self._turned())
+        machines, place = merged(self._turned(), bool(answer.labels and answer.labels.targets))
         scores = None if answer.scores is None else self.value(answer.scores)
         picked = {name: [place[column] for column in columns] for name, columns in self.picks.items()}
         head = self._head(answer, scores, picked, len(place))
@@ -207,14 +211,17 @@ def _composite(machines: list[SVM]) -> SVM:
     return replace(machines[0], **numbers, coefficients=none, counts=(), parts=tuple(machines))
 
 
-def merged(machines: list[SVM]) -> tuple[list[SVM], list[int]]:
-    """Fewer machines, and where each sum of the given ones, taken in a row, is among theirs."""
+def merged(machines: list[SVM], collapses: bool = False) -> tuple[list[SVM], list[int]]:
+    """Fewer machines, and where each sum of the given ones, taken in a row, is among theirs.
+
+    Linear ones may be hundreds; they are put together whatever their vectors, if they are to collapse.
+    """
     machines = _with_shared_fronts(machines)
     starts = np.cumsum([0, *(machine.n_sums for machine in machines)])
     made: list[SVM] = []
     order: list[int] = []  # of the given sums, as the new machines have them
     for group in _groups(machines):
-        made += _together([machines[index] for index in group])
+        made += _together([machines[index] for index in group], collapses)
         order += [sum_ for index in group for sum_ in range(starts[index], starts[index + 1])]
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
@@ -240,7 +247,7 @@ def _groups(machines: list[SVM]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _together(machines: list[SVM]) -> list[SVM]:
+def _together(machines: list[SVM], collapses: bool) -> list[SVM]:
     """One machine, unless all of them on their own are cheaper."""
     if len(machines) == 1:
         return machines
@@ -248,7 +255,8 @@ def _together(machines: list[SVM]) -> list[SVM]:
     sparse = any(machine.is_sparse for machine in machines)
     vectors, rows = _distinct_sparse(every) if sparse else _distinct(np.concatenate(every))
     n_sums = sum(machine.n_sums for machine in machines)
-    if _flops(machines[0], len(vectors), n_sums) > sum(
+    is_one_vector = collapses and machines[0].kernel.kind == "linear"
+    if not is_one_vector and _flops(machines[0], len(vectors), n_sums) > sum(
         _flops(machine, machine.n_vectors, len(machine.coefficients)) for machine in machines
     ):
         return machines

@@ -20,6 +20,7 @@ from svmcompile.read.sklearn.features import FRONTS, WAY_OUT
 from svmcompile.read.sklearn.fitted import Fitted, from_sklearn, role
 from svmcompile.read.sklearn.gaussian import GAUSSIAN_CLASSIFIER
 from svmcompile.read.sklearn.identity import identity
+from svmcompile.read.sklearn.kernel_maps import mapped_as
 from svmcompile.read.sklearn.machines import MACHINES, READABLE
 from svmcompile.read.sklearn.wrappers import HOLDERS, WRAPPERS, held
 
@@ -41,7 +42,8 @@ def read_estimator(estimator: object, where: str) -> SVM:
     """The SVM an estimator holds; its sha256 is over the parts that decide what it computes."""
     svm, kind, before, last = _whole(estimator, where)
     names = _feature_names([*before, last, Fitted(estimator, "", where)])
-    svm = coded(replace(svm, feature_names=names, notes=svm.notes + _overrides(last)).check(where))
+    notes = svm.notes + _overrides(last) + mapped_as(svm)
+    svm = coded(replace(svm, feature_names=names, notes=notes).check(where))
     kind = f"scikit-learn {kind.replace(GAUSSIAN_CLASSIFIER, 'GaussianProcessClassifier')}"
     return replace(svm, source=Source(kind, digest(identity(svm) | {"kind": kind})))
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from svmcompile.errors import UnsupportedError
+from svmcompile.ir import nodes as ir
 from svmcompile.model import front
 from svmcompile.model.front import Front
+from svmcompile.model.svm import SVM
 from svmcompile.read.sklearn.fitted import Fitted
 from svmcompile.read.sklearn.pairwise import attribute_or_parameter, named_kernel, seen_vectors
+
+MANY = 64  # kernel values that are worth a word
 
 
 def nystroem(fitted: Fitted) -> Front:
@@ -40,3 +44,20 @@ def kernel_pca(fitted: Fitted) -> Front:
     # The weights of k_i - means_i - (mean of all k) + mean, and what is left where all k are zero.
     about, bias = weights - weights.mean(axis=1, keepdims=True), weights @ (mean - means)
     return seen.front.then(front.kernel_map(seen_vectors(seen, vectors), about, seen.kernel, bias))
+
+
+def mapped_as(svm: SVM) -> tuple[str, ...]:
+    """What many kernel values or cosines before a linear machine cost, beside what they stand for."""
+    if svm.kernel.kind != "linear" or svm.parts:
+        return ()
+    nodes, tables = svm.front.nodes, svm.front.tables
+    maps = [tables[node.vectors] for node in nodes if isinstance(node, (ir.KernelSum, ir.DifferenceSum))]
+    if any(isinstance(node, ir.Cosine) for node in nodes):
+        maps += [tables[node.weights] for node in nodes if isinstance(node, ir.Affine)]
+    count = sum(map(len, maps))
+    if count < MANY:
+        return ()
+    return (
+        f"features of a kernel: they take about as long as an SVM with {count:,} support vectors; an SVC "
+        "with fewer is faster, and so is one whose labels method reduced-set keeps with fewer",
+    )

@@ -60,6 +60,9 @@ def indicator_rest(fitted: Fitted, front: Front, assembly: Assembly) -> Answer:
 
 def _seconds(answers: list[Answer], assembly: Assembly) -> str | None:
     """The probability of the second class of each answer, where all have one."""
+    if all(one.is_logistic for one in answers):
+        scores = assembly.value(assembly.beside([one.scores or () for one in answers]))
+        return assembly.maker.logistic(assembly.maker.name("chances"), scores, len(answers))
     chances = [assembly.some(one.probabilities, [1]) for one in answers if one.probabilities is not None]
     return assembly.value(assembly.beside(chances)) if len(chances) == len(answers) else None
 

@@ -39,8 +39,8 @@ def category_tables(program: Program, name: str) -> CategoryTables | None:
         return None
     if program.input.number:
         raise EmitError(
-            "rows of whole numbers (given, --input) have no codes of categories; leave this out, and rows "
-            "are floats"
+            f"rows of {program.input.number} (given, --input) cannot hold the codes of columns of text; "
+            "leave this out, and rows are floats"
         )
     slots = [sorted((text.encode(), code) for text, code in column.codes.items()) for column in columns]
     texts = [text for column in slots for text, _ in column]
@@ -72,10 +72,7 @@ def _narrow(table: NDArray[Any]) -> NDArray[Any]:
 def category_functions(name: str) -> tuple[Function, Function]:
     """What the header declares."""
     told = f"{name.upper()}_CATEGORY_"
-    text = (
-        f"What a row holds for a text, in UTF-8 with a NUL at its end, in a feature that is text: "
-        f"{told}UNKNOWN for no category, {told}MISSING for NULL where the model knows missing values."
-    )
+    text = f"The code of a text, UTF-8 ending in NUL, in a row; {told}UNKNOWN, or {told}MISSING for NULL."
     single = Function(text, f"float {name}_category(int feature, const char *utf8)")
     sized = f"float {name}_category_n(int feature, const char *utf8, size_t n)"
     return single, Function("The same for a text of n bytes.", sized)

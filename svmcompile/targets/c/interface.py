@@ -54,7 +54,9 @@ def target_lines(program: Program) -> dict[str, Any] | None:
         numbers = [number for number, _ in group]
         first, last = numbers[0], numbers[-1]
         which = f"Target {first}" if first == last else f"Targets {first} to {last}, each"
-        lines.append(f"{which}: {', '.join(map(str, places))}")
+        rises = len(places) > 2 and places == tuple(range(places[0], places[0] + len(places)))
+        told = f"{places[0]} to {places[-1]}" if rises else ", ".join(map(str, places))
+        lines.append(f"{which}: {told}")
     by_class = chances is not None and infer_types(program)[chances].width > len(labels.targets)
     return {"lines": lines, "chances": by_class}
 

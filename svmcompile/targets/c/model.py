@@ -143,6 +143,7 @@ def _context(
     sparse = None if asked or "sparse" not in parts else extra.sparse_rows(file, around)
     text, categories = text_rows(file), category_tables(program, name)
     brought = {**(text.tables if text else {}), **(categories.tables if categories else {})}
+    told = "Text." if text else "Names of categories."
     api = _api(file, sparse, quantised, text, categories)
     labels = label_table(program.labels)
     struct = model_struct(program, types, name, labels) if "model" in parts else None
@@ -161,7 +162,7 @@ def _context(
         "points": _points(program, asked) if asked else None,
         "labels": labels,
         "api": api,
-        "tables": tables + [_table(*one, "Text.", profile == "host") for one in brought.items()],
+        "tables": tables + [_table(*one, told, profile == "host") for one in brought.items()],
         "has_bulk": has_bulk,
         "has_long_strings": has_bulk
         or bool(labels and labels["long"])

@@ -19,7 +19,8 @@ from svmcompile.errors import EmitError, OptionError
 from svmcompile.ir.check import in_double, infer_types
 from svmcompile.ir.nodes import Node, lazy_operands, operands
 from svmcompile.ir.program import Program
-from svmcompile.targets.onnx.options import INPUT, IR_VERSIONS, OPSET, USUAL, OnnxOptions
+from svmcompile.targets.onnx.columns import row_of_columns
+from svmcompile.targets.onnx.options import COLUMNS, INPUT, IR_VERSIONS, OPSET, USUAL, OnnxOptions
 
 if TYPE_CHECKING:
     from svmcompile.targets.onnx.bodies import Body
@@ -137,8 +138,10 @@ class Graph:
 
         self._nodes.append(helper.make_node(kind, inputs, outputs, name=outputs[0], **attributes))
 
-    def model(self, name: str, rows: Any, metadata: Mapping[str, str], told: Mapping[str, Any]) -> Any:
-        """The finished model of one input; `told` are fields of the model itself."""
+    def model(
+        self, name: str, rows: list[Any], metadata: Mapping[str, str], told: Mapping[str, Any]
+    ) -> Any:
+        """The finished model, which is given `rows`; `told` are fields of the model itself."""
         from onnx import helper
 
         from svmcompile import __version__
@@ -147,10 +150,14 @@ class Graph:
         domains = [("", self.opset)] + [(ML, ML_VERSION)] * any(node.domain == ML for node in nodes)
         if sum(tensor.ByteSize() for tensor in constants) > MAX_BYTES:
             raise EmitError(f"{name}.onnx would exceed 2 GB; use precision f32 or the C target")
-        made = [rows.name, *self._constants, *(output for node in self._nodes for output in node.output)]
+        made = [
+            *(one.name for one in rows),
+            *self._constants,
+            *(output for node in self._nodes for output in node.output),
+        ]
         if len(set(made)) < len(made):
             raise OptionError("onnx_names: a tensor inside the graph has one of the names; take another")
-        graph = helper.make_graph(nodes, name, [rows], self._outputs, constants)
+        graph = helper.make_graph(nodes, name, rows, self._outputs, constants)
         model = helper.make_model(
             graph,
             ir_version=IR_VERSIONS[self.opset],
@@ -186,7 +193,10 @@ class Values:
         self.tables = program.tables
         self.types = infer_types(program)
         self.number: np.dtype[Any] = np.dtype(np.float32) if precision == "f32" else DOUBLE
-        self.input: np.dtype[Any] = np.dtype(self.options.onnx_input or self.number)
+        in_columns = self.options.onnx_input == COLUMNS
+        self.input: np.dtype[Any] = np.dtype(
+            self.number if in_columns else self.options.onnx_input or self.number
+        )
         self.floats: set[str] = set()  # tensors not held in double
         self.small: set[str] = set()  # those in a number type of `SMALL`
         self.narrowed: dict[str, str] = {}  # doubles that came from the number type, and what they were
@@ -194,7 +204,7 @@ class Values:
         self.decided: dict[str, str] = {}  # the class of sums, where an operator gives both
         self.shifted: dict[str, tuple[str, Array]] = {}  # rows less a centre: the rows, and the centre
         self.summed: dict[str, tuple[Any, ...]] = {}  # by sums of an operator: what it was called with
-        rows = self.options.names[INPUT]
+        rows = row_of_columns(self, program) if in_columns else self.options.names[INPUT]
         if self.input != self.number:  # rows mean what they mean to a graph of the number type
             rows = self.cast(rows, self.number)
         self.names = {program.input.name: self._mark(rows)}

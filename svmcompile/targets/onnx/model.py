@@ -25,12 +25,13 @@ from svmcompile.errors import EmitError, OptionError
 from svmcompile.files.plain import json_text
 from svmcompile.ir.arithmetic import Number
 from svmcompile.ir.program import Labels, Program
-from svmcompile.targets.c.steady import check_not_steady
+from svmcompile.targets.onnx.columns import column_names, columns_of
 from svmcompile.targets.onnx.early import described
 from svmcompile.targets.onnx.finish import finish
 from svmcompile.targets.onnx.graph import BATCH, DOUBLE, Graph, Values, element_of
 from svmcompile.targets.onnx.nodes import build_needed
-from svmcompile.targets.onnx.options import INPUT, OUTPUTS, USUAL, OnnxOptions, told_outputs
+from svmcompile.targets.onnx.options import COLUMNS, INPUT, OUTPUTS, USUAL, OnnxOptions, told_outputs
+from svmcompile.targets.report import by_target
 
 Precision = Number
 FIGURES = ("agreement", "agreement_interval", "max_decision_error", "rows", "accuracy")
@@ -44,12 +45,16 @@ MEANINGS = {
     "std": "its standard deviation",
 }
 
+OF_SEVERAL = {  # labels per row
+    "label": "the label of each target, a column each",
+    "probabilities": "of 1 for each target, or for each target a tensor of its classes",
+}
+
 
 def emit(
     program: Program, name: str, precision: Precision, options: OnnxOptions | None = None
 ) -> dict[str, bytes]:
     """The model as {"NAME.onnx": bytes}; equal programs and options give equal bytes."""
-    check_not_steady(program)
     options = options or USUAL
     values = Values(Graph(opset=options.opset), program, precision, options)
     outputs = chosen_outputs(program, options)
@@ -65,7 +70,9 @@ def emit(
     entries = metadata(program, precision) | {
         "outputs": json.dumps({output: options.names[output] for output in outputs})
     }
-    model = values.graph.model(name, rows_of(values, program.n_features), entries, told)
+    if options.onnx_input == COLUMNS:
+        entries["columns"] = json.dumps(list(column_names(program)))
+    model = values.graph.model(name, rows_of(values, program), entries, told)
     finish(model)
     return {f"{name}.onnx": bytes(model.SerializeToString(deterministic=True))}
 
@@ -84,12 +91,14 @@ def chosen_outputs(program: Program, options: OnnxOptions) -> dict[str, str]:
     return {output: found[output] for output in order if output in found}
 
 
-def rows_of(values: Values, n_features: int) -> Any:
-    """The graph's one input."""
+def rows_of(values: Values, program: Program) -> list[Any]:
+    """The graph's one input, or one for each column."""
     from onnx import helper
 
     name, rows = values.options.names[INPUT], values.options.onnx_batch or BATCH
-    return helper.make_tensor_value_info(name, element_of(values.input), [rows, n_features])
+    if values.options.onnx_input == COLUMNS:
+        return columns_of(program, element_of(values.input), rows)
+    return [helper.make_tensor_value_info(name, element_of(values.input), [rows, program.n_features])]
 
 
 def metadata(program: Program, precision: Precision) -> dict[str, str]:
@@ -107,8 +116,7 @@ def metadata(program: Program, precision: Precision) -> dict[str, str]:
         entries["noise_scale"] = repr(origin.details["noise_scale"])
     if program.labels:
         entries["labels"] = json.dumps(program.labels.values)
-        if program.labels.targets:
-            entries["targets"] = json.dumps(program.labels.targets)
+        entries |= {key: json.dumps(classes) for key, classes in by_target(program.labels).items()}
     if program.input.feature_names:
         entries["feature_names"] = json.dumps(program.input.feature_names)
     if program.categories:
@@ -150,11 +158,12 @@ def public_name(content: bytes, output: str) -> str:
 def _doc(program: Program, precision: Precision, options: OnnxOptions, outputs: Iterable[str]) -> str:
     """What the graph takes and gives, for those who meet it without its documentation."""
     origin, names = program.origin, options.names
+    told = MEANINGS | (OF_SEVERAL if program.labels and program.labels.targets else {})
     lines = [
         f"{origin.source}, compiled by svmcompile {__version__}: method {origin.method}, claim "
         f"{origin.claim.value}, {precision}.",
         f"Input {names[INPUT]}: rows of {program.n_features} features.",
-        *(f"Output {names[output]}: {MEANINGS[output]}." for output in outputs),
+        *(f"Output {names[output]}: {told[output]}." for output in outputs),
     ]
     return "\n".join([*filter(None, [options.doc_string]), *lines])
 

@@ -14,7 +14,8 @@ INPUT = "input"
 PRESETS: dict[str, dict[str, str]] = {"skl2onnx": {INPUT: "X"}, "old": {INPUT: "x"}}
 ZIPPED = {"label": "output_label", "probabilities": "output_probability"}  # as skl2onnx calls them then
 FORMS = ("auto", "plain", "operator")
-INPUTS = ("float32", "float64")
+COLUMNS = "columns"
+INPUTS = ("float32", "float64", COLUMNS)
 IR_VERSIONS = {15: 8, 16: 8, 17: 8, 18: 8, 19: 9, 20: 9, 21: 10, 22: 10}  # by opset
 OPSET = 17
 
@@ -47,7 +48,11 @@ class OnnxOptions:
         "skl2onnx", "skl2onnx, old (x; scores before label), or your own: input=rows,label=class"
     )
     onnx_outputs: str | Iterable[str] = _option("", "outputs and their order, such as label,probabilities")
-    onnx_input: str = _option("", "type of the rows, float32 or float64, whatever the graph computes in")
+    onnx_input: str = _option(
+        "",
+        "type of the rows, float32 or float64, whatever the graph computes in; columns: an input for each "
+        "feature, those of text as strings",
+    )
     onnx_batch: int = _option(0, "rows per call, fixed in the graph; 0 for any number")
     zipmap: bool = _option(False, "probabilities as a sequence of maps, as skl2onnx does by default")
     model_version: int = _option(0, "the graph's model_version")

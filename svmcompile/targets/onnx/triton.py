@@ -33,7 +33,7 @@ def emit_triton(name: str, content: bytes) -> dict[str, str | bytes]:
         "compiler": __version__,
         "name": json.dumps(name),
         "max_batch": 0 if fixed else MAX_BATCH,
-        "input": _tensor(graph.input[0], fixed),
+        "inputs": ",\n".join(_tensor(entry, fixed) for entry in graph.input),
         "outputs": ",\n".join(_tensor(output, fixed) for output in graph.output),
     }
     folder = f"{TRITON}/{name}"

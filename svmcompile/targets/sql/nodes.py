@@ -72,6 +72,23 @@ def _(node: ir.Matches, at: At, query: Query) -> Columns:
     return [f"{case([(f'{x[c]} {sign} {number(v)}', '1e0')], '0e0')} + {poison[c]}" for c, v in flags]
 
 
+@build.register
+def _(node: ir.Pieces, at: At, query: Query) -> Columns:
+    """What categories stand for: levels at the knots, one number elsewhere; no curves."""
+    found, curves = list[str](), at.levels.shape[1]
+    for j, (x, (start, stop)) in enumerate(
+        zip(query.held(at.x), pairwise(at.starts.tolist()), strict=True)
+    ):
+        others = at.pieces[start + j : stop + j + 1]
+        if others.shape[1] != curves or (others != others[0]).any():
+            return build.dispatch(object)(node, at, query)
+        knots, poison = list(map(number, at.knots[start:stop])), query.poison([x])
+        for k in range(curves):
+            levels = zip(knots, map(number, at.levels[start:stop, k]), strict=True)
+            found.append(f"{case(levels, number(others[0, k]), x)} + {poison}")
+    return found
+
+
 def _missing(node: ir.Fill | ir.Missing, x: str) -> str:
     return f"{x} IS NULL" if node.nan else f"{x} = {number(node.marker)}"
 

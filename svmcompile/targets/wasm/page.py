@@ -152,18 +152,20 @@ def score_names(program: Program) -> list[str]:
         return [f"{one} / {other}" for one, other in combinations(labels, 2)]
     if program.labels.targets:
         return [f"label {target}" for target in range(width)]
-    return labels if width == len(labels) else ["decision value"]
+    if width == len(labels):
+        return labels
+    return [f"decision value {at}" for at in range(1, width + 1)] if width > 1 else ["decision value"]
 
 
 def chance_names(program: Program) -> list[str]:
-    """What each probability is of."""
-    labels, chances = program.labels, program.output("probabilities")
-    if labels is None or chances is None:
+    """What each probability is of: a class, or one of a label where rows have several."""
+    value, labels = program.output("probabilities"), program.labels
+    if value is None or labels is None:
         return []
     if not labels.targets:
-        return [str(label) for label in labels.values]
+        return list(map(str, labels.values))
     names = [f"label {target}" for target in range(labels.per_row)]
-    if infer_types(program)[chances].width == labels.per_row:
+    if infer_types(program)[value].width == labels.per_row:
         return names
     every = zip(names, labels.of_targets(), strict=True)
     return [f"{name}: {label}" for name, classes in every for label in classes]

@@ -4,7 +4,7 @@ const bytes = readFileSync("rows"), rows = new Float32Array(bytes.buffer, bytes.
 const model = await load(), found = { refused: [] };
 found.predict = model.predictAll(rows);
 if (model.predict(rows.slice(400 * features, 401 * features)) !== found.predict[400]) throw new Error("one row");
-const functions = { decision_function: "decisionFunction", predict_proba: "predictProba", score_samples: "scoreSamples" };
+const functions = { decision_function: "decisionFunction", predict_proba: "predictProba", score_samples: "scoreSamples", predict_std: "predictStd" };
 for (const [name, method] of Object.entries(functions)) {
   try {
     found[name] = Array.from(model[method](rows));
