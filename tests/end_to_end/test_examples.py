@@ -40,6 +40,7 @@ PRINTED = {
     "first_minute.py": "5 blocks ran",
     "text.py": "| 100 | 0 |",
     "categories.py": "| 1,000 | 0 |",
+    "several_labels.py": "all 4 tags the same on 100.00%",
     "partitions.py": "100.00% of labels the same",
     "proto.py": "| digits | 99.17 | max_bytes=2,048 |",
     "sparse_models.py": "| rbf, 2 classes | LIBSVM | 400 |",

@@ -213,7 +213,6 @@ def test_reports_and_files_list_the_names(tmp_path):
     ("options", "says"),
     [
         ({"precision": "q15", "X": TRAINED, "given": "i16"}, "cannot hold the codes of columns of text"),
-        ({"target": "blob"}, "no operation for Matches"),
     ],
 )
 def test_what_columns_of_text_do_not_go_with(options, says):

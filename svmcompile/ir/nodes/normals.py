@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from svmcompile.ir.arithmetic import Arithmetic, Array
 from svmcompile.ir.kinds import Kind, Type, Value
@@ -56,16 +55,22 @@ class NormalQuantile(Node):
         return Type(Kind.FEATURES, at.d // 2)
 
     def run(self, at: At) -> NDArray[Any]:
+        from scipy.special import ndtri
+
         share, rest = at.x[:, ::2].astype(np.float64), at.x[:, 1::2].astype(np.float64)
         size = -ndtri(np.clip(np.minimum(share, rest), LEAST, 0.5))
         return np.asarray((np.where(share < rest, -size, size) + (share + rest) * 0).astype(at.x.dtype))
 
     def inverse(self, z: Array) -> Array:
         """The shares that become these."""
+        from scipy.special import ndtr
+
         return np.stack([ndtr(z), ndtr(-z)], axis=2).reshape(len(z), -1)
 
     def error(self, at: At, a: Arithmetic) -> Result:
         """By 1 / density, the slope, at the smallest share possible; the original rounds those near 1."""
+        from scipy.special import ndtri
+
         value, x = self.value(at), at.x
         moved = np.maximum(x.error[:, ::2], x.error[:, 1::2]) + 2.0**-52
         least = np.maximum(np.minimum(x.value[:, ::2], x.value[:, 1::2]) - moved, LEAST)
