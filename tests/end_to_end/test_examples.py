@@ -22,7 +22,7 @@ ARGUMENTS = {
     "text.py": ["100"],
     "categories.py": ["1000"],
     "partitions.py": ["--rows", "12000", "--parts", "3"],
-    "proto.py": ["--avr-rows", "0", "--seeds", "1"],
+    "proto.py": ["--avr-rows", "0", "--seeds", "1", "--quick"],
     "sparse_models.py": ["--words", "20000", "--vectors", "400", "--only", "models", "--models", "rbf2"],
 }
 PRINTED = {
