@@ -9,6 +9,7 @@ from typing import Any
 
 from svmcompile.accelerate.registry import method as find_method
 from svmcompile.choose.wishes import Wishes
+from svmcompile.errors import OptionError
 from svmcompile.model.svm import SVM
 
 TARGETS = (0.99, 0.995, 0.999)  # agreement that methods with such an option aim at
@@ -82,7 +83,15 @@ def candidates(svm: SVM, wishes: Wishes) -> list[Candidate]:
             for form in forms
             if _fits(method, options, form, wishes.precision)
         ]
+    _check_named(wishes.methods, {one["method"] for one in found})
     return [Candidate(number, **one) for number, one in enumerate(found, 1)]
+
+
+def _check_named(named: Sequence[str], known: set[str]) -> None:
+    """Refuse methods that a person named and nobody would try."""
+    if missing := [name for name in named if name not in known]:
+        names = " and ".join(map(repr, missing))
+        raise OptionError(f"nothing of method {names} can be tried on this model under these limits")
 
 
 def _host_forms(wishes: Wishes) -> Iterator[dict[str, Any]]:
@@ -126,7 +135,8 @@ def _ways(svm: SVM, wishes: Wishes) -> Iterator[tuple[str, dict[str, Any], float
         yield "anytime", {}, None
     if may_differ and svm.kernel.kind != "linear":  # exact is linear then
         yield "linear", {}, None
-    if may_differ and (room or wishes.device):  # it is for models of kilobytes
+    small = room or wishes.device or "proto" in wishes.methods
+    if may_differ and small:  # it is for models of kilobytes
         for part in (1, 4):
             yield "proto", {"max_bytes": (room or SMALL) // part, "steps": STEPS}, None
     reduced = _reduced(svm.n_vectors) if may_differ else []
