@@ -146,7 +146,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", choices=TASKS, default=list(TASKS))
     parser.add_argument("--seeds", type=int, default=3, help="how many compiles q7 is judged by")
     parser.add_argument("--avr-rows", type=int, default=8, help="rows counted on an ATmega328P, or 0")
-    parser.add_argument("--quick", action="store_true", help="digits of scikit-learn alone, trained in few steps")
+    parser.add_argument("--quick", action="store_true", help="scikit-learn's digits, trained in few steps")
     given = parser.parse_args()
     print(HEAD + "\n" + "|---" * HEAD.count(" | ") + "|---|")
     sets: Iterable[tuple[str, Task, Rows]] = [("digits", *own_digits())]

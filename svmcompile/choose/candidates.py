@@ -13,7 +13,7 @@ from svmcompile.errors import OptionError
 from svmcompile.model.svm import SVM
 
 TARGETS = (0.99, 0.995, 0.999)  # agreement that methods with such an option aim at
-LEAST_BUDGET, BUDGET_STEP = 2, 2**0.5  # vectors of a reduced set, and how much more the next step has
+LEAST_BUDGET, BUDGET_STEP = 2.0, 2**0.5  # vectors of a reduced set, and how much more the next step has
 SMALL, STEPS = 8192, 2000  # bytes of tables of a small model, where no limit is given; its training
 COARSE, FINE = 3, 7  # steps of the ladder: the first come before other methods, the last after all
 DOUBLE_METHODS = ("exact", "anytime", "certified")  # that keep labels on a device with double in software
@@ -83,15 +83,10 @@ def candidates(svm: SVM, wishes: Wishes) -> list[Candidate]:
             for form in forms
             if _fits(method, options, form, wishes.precision)
         ]
-    _check_named(wishes.methods, {one["method"] for one in found})
+    if wishes.methods and not {one["method"] for one in found} & set(wishes.methods):
+        named = " or ".join(map(repr, wishes.methods))
+        raise OptionError(f"nothing of method {named} can be tried on this model under these limits")
     return [Candidate(number, **one) for number, one in enumerate(found, 1)]
-
-
-def _check_named(named: Sequence[str], known: set[str]) -> None:
-    """Refuse methods that a person named and nobody would try."""
-    if missing := [name for name in named if name not in known]:
-        names = " and ".join(map(repr, missing))
-        raise OptionError(f"nothing of method {names} can be tried on this model under these limits")
 
 
 def _host_forms(wishes: Wishes) -> Iterator[dict[str, Any]]:
@@ -135,8 +130,8 @@ def _ways(svm: SVM, wishes: Wishes) -> Iterator[tuple[str, dict[str, Any], float
         yield "anytime", {}, None
     if may_differ and svm.kernel.kind != "linear":  # exact is linear then
         yield "linear", {}, None
-    small = room or wishes.device or "proto" in wishes.methods
-    if may_differ and small:  # it is for models of kilobytes
+    small = room or wishes.device or "proto" in wishes.methods  # it is for models of kilobytes
+    if may_differ and small:
         for part in (1, 4):
             yield "proto", {"max_bytes": (room or SMALL) // part, "steps": STEPS}, None
     reduced = _reduced(svm.n_vectors) if may_differ else []
@@ -164,19 +159,11 @@ def _targets(agreement: float | None) -> list[float]:
 
 
 def _reduced(vectors: int) -> list[tuple[str, dict[str, Any], float | None]]:
-    """Reduced sets, coarse steps first."""
-    budgets = _budgets(vectors)
+    """Reduced sets of few to half of the vectors, coarse steps first."""
+    steps = [LEAST_BUDGET * BUDGET_STEP**step for step in range(2 * vectors.bit_length())]
+    budgets = sorted({round(step) for step in steps if step <= max(LEAST_BUDGET, vectors // 2)})
     order = [budgets[place] for place in _coarse_first(len(budgets))]
     return [("reduced-set", {"budget": budget}, float(budget)) for budget in order]
-
-
-def _budgets(vectors: int) -> list[int]:
-    """Numbers of vectors from few to half of them."""
-    found, budget = [], float(LEAST_BUDGET)
-    while budget <= max(LEAST_BUDGET, vectors // 2):
-        found.append(round(budget))
-        budget *= BUDGET_STEP
-    return sorted(set(found))
 
 
 def _coarse_first(count: int) -> list[int]:

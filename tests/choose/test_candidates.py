@@ -21,13 +21,19 @@ def test_a_named_method_is_tried(method: str) -> None:
     assert tried == {"exact", method}
 
 
+def test_one_of_those_named_is_enough() -> None:
+    svm = read_estimator(SVR().fit(*load_iris(return_X_y=True)), "SVR")
+    tried = {one.method for one in candidates(svm, read_wishes({"methods": "certified,linear"}))}
+    assert tried == {"exact", "linear"}
+
+
 @pytest.mark.parametrize(
     ("estimator", "wishes"),
     [
         (SVC(), {"methods": "h1-tree", "same_labels": True}),
         (SVC(kernel="linear"), {"methods": "linear"}),
         (SVC(), {"methods": "certified", "precision": "q7", "cpu": "cortex-m4f"}),
-        (SVR(), {"methods": "certified,reduced-set"}),
+        (SVR(), {"methods": "certified"}),
     ],
 )
 def test_a_named_method_that_cannot_be_tried_is_refused(estimator: Any, wishes: dict[str, Any]) -> None:
