@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite tests/golden instead of comparing"
     )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _disks_need_not_keep_what_tests_write() -> Iterator[None]:
+    """Each wait for a disk takes milliseconds, and every file that is written waits for one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", os.fstat)  # which also wants an open file
+        yield
 
 
 @pytest.fixture
