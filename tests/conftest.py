@@ -11,6 +11,8 @@ from golden_files import compare_with_golden
 from hypothesis import settings
 from programs.files_cases import swaps
 
+from svmcompile.runtime import toolchain
+
 GOLDEN = Path(__file__).parent / "golden"
 
 # The same examples on every run; HYPOTHESIS_PROFILE=random looks for new ones.
@@ -33,6 +35,13 @@ def _disks_need_not_keep_what_tests_write() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", os.fstat)  # which also wants an open file
         yield
+
+
+@pytest.fixture
+def built_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models are built without optimisation, in a third of the time: for tests of something else."""
+    flags = tuple(flag.replace("-O2", "-O0") for flag in toolchain.FLAGS)
+    monkeypatch.setattr(toolchain, "FLAGS", flags)
 
 
 @pytest.fixture
