@@ -1,4 +1,4 @@
-"""Every test of loading has a cache of its own, so that each builds what it loads."""
+"""Every test of loading has a cache of its own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, built_at_once: None) -> Path:
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SVMCOMPILE_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
