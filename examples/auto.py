@@ -1,6 +1,6 @@
 """What `--method auto` takes on many sets, beside the best of all candidates; whether its promises hold.
 
-    SVMCOMPILE_DATA=FOLDER python examples/auto.py [--sets NAME ...] [--methods A,B] [--budget 2m]
+    SVMCOMPILE_DATA=FOLDER python examples/auto.py [--sets NAME ...] [--limits 0.99 ...] [--budget 2m]
 
 Rows of each set are shared out four ways: some train the SVM; `auto` gets some to build and choose with,
 and some to report on; the rest are held back from everything and tell the agreement that was reached.
@@ -126,15 +126,14 @@ class Case:
         rows = Rows(Data(X[own], y[own]), Data(X[report], y[report]), name, f"{name}, second part")
         return cls(name, open_model(estimator), rows, Data(X[held], y[held]))
 
-    def lines(self, budget: str, every_budget: str, methods: str | None, folder: Path) -> Iterator[Line]:
+    def lines(self, given: argparse.Namespace) -> Iterator[Line]:
         """What auto takes under each limit."""
-        all_wishes = read_wishes({"budget": every_budget, "methods": methods})
-        every = choose(self.model, self.rows, all_wishes, thorough=True, folder=folder / self.name)
-        for limit, given in LIMITS.items():
-            wishes = read_wishes({**given, "budget": budget, "methods": methods})
-            if self._too_few(given):
-                continue
-            yield self._line(limit, wishes, every)
+        all_wishes = read_wishes({"budget": given.every, "methods": given.methods})
+        every = choose(self.model, self.rows, all_wishes, thorough=True, folder=given.output / self.name)
+        for limit in given.limits:
+            wishes = read_wishes({**LIMITS[limit], "budget": given.budget, "methods": given.methods})
+            if not self._too_few(LIMITS[limit]):
+                yield self._line(limit, wishes, every)
 
     def _too_few(self, given: dict[str, Any]) -> bool:
         from svmcompile.choose.statistics import rows_needed
@@ -178,6 +177,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     words.add_argument("--sets", nargs="*", help="only these")
+    words.add_argument("--limits", nargs="*", choices=LIMITS, default=list(LIMITS), help="only these")
     words.add_argument("--budget", default="2m", help="of each search by auto")
     words.add_argument("--every", default="5m", help="of the search that builds every candidate")
     words.add_argument("--methods", help="only these, with commas between them")
@@ -189,7 +189,7 @@ def main() -> None:
     for name, read in sets().items():
         if name in done or (given.sets and name not in given.sets):
             continue
-        for line in Case.of(name, read).lines(given.budget, given.every, given.methods, given.output):
+        for line in Case.of(name, read).lines(given):
             lines.append(line)
             print(f"{line.name}, {line.limit}: {line.taken}", file=sys.stderr, flush=True)
         kept.write_text(json.dumps([asdict(one) for one in lines], indent=1))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from golden_files import compare_with_golden
 from hypothesis import settings
 from programs.files_cases import swaps
+
+from svmcompile.runtime import toolchain
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -25,6 +27,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite tests/golden instead of comparing"
     )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _disks_need_not_keep_what_tests_write() -> Iterator[None]:
+    """Each wait for a disk takes milliseconds, and every file that is written waits for one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", os.fstat)  # which also wants an open file
+        yield
+
+
+@pytest.fixture
+def built_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models are built without optimisation, in a third of the time: for tests of something else."""
+    flags = tuple(flag.replace("-O2", "-O0") for flag in toolchain.FLAGS)
+    monkeypatch.setattr(toolchain, "FLAGS", flags)
 
 
 @pytest.fixture

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import expit
 
 from svmcompile.accelerate.options import ProbabilityOptions
 from svmcompile.accelerate.registry import accelerate
@@ -125,6 +123,9 @@ def _class_numbers(y: NDArray[Any], svm: SVM) -> NDArray[np.int64]:
 
 def _platt(values: Array, first: NDArray[np.bool_]) -> tuple[float, float]:
     """Slope and offset of P(first) = 1 / (1 + exp(slope v + offset)), with Platt's softened targets."""
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
     ones, zeros = int(first.sum()), int((~first).sum())
     target = np.where(first, (ones + 1) / (ones + 2), 1 / (zeros + 2))
     scale = float(np.std(values)) or 1.0

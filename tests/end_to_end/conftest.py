@@ -28,7 +28,7 @@ class Result:
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
+def run(monkeypatch, capsys, built_at_once):
     """Run the command line; exit code, standard output and standard error."""
 
     def call(*arguments: object) -> Result:

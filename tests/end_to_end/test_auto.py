@@ -14,6 +14,7 @@ from sklearn.svm import SVC, SVR
 
 import svmcompile as sc
 from svmcompile.choose import search
+from svmcompile.runtime import toolchain
 
 pytestmark = pytest.mark.compile
 
@@ -27,7 +28,7 @@ def moons(tmp_path_factory):
     """A model of two classes, rows it has not seen, and where they lie."""
     folder = tmp_path_factory.mktemp("moons")
     X, y = make_moons(2200, noise=0.25, random_state=0)
-    model = SVC(C=10).fit(X[:400], np.array(["no", "yes"])[y[:400]])
+    model = SVC(C=10).fit(X[:120], np.array(["no", "yes"])[y[:120]])
     skops.io.dump(model, folder / "moons.skops")
     np.savez(folder / "rows.npz", X=X[400:], y=np.array(["no", "yes"])[y[400:]])
     return SimpleNamespace(folder=folder, model=model, X=X[400:], file=lambda name: folder / name)
@@ -50,12 +51,30 @@ def explored(moons, tmp_path_factory):
     return SimpleNamespace(folder=folder, report=report, record=folder / "out" / "explore.json")
 
 
+@pytest.fixture(scope="module")
+def worker():
+    """A process for all searches, since each that is started loads every library again."""
+    from joblib.externals.loky import ProcessPoolExecutor
+
+    settings = {"initializer": setattr, "initargs": (toolchain, "FLAGS", ("-O0", "-fPIC", "-shared"))}
+    with ProcessPoolExecutor(max_workers=1, **settings) as executor:
+        yield executor
+
+
+@pytest.fixture
+def quick(worker, monkeypatch, built_at_once):
+    """Searches share their process, build without optimising and race for moments."""
+    lasting = SimpleNamespace(submit=worker.submit, shutdown=lambda **how: None)
+    monkeypatch.setattr("joblib.externals.loky.ProcessPoolExecutor", lambda **settings: lasting)
+    monkeypatch.setattr(search, "RACE_SECONDS", 0.05)
+
+
 def auto(run, moons, output, *flags):
     words = ("compile", moons.file("moons.skops"), "-o", output, "--data", moons.file("rows.npz"))
     return run(*words, "--method", "auto", *flags)
 
 
-def test_the_choice_is_built_and_replayed_byte_for_byte(run, moons, tmp_path):
+def test_the_choice_is_built_and_replayed_byte_for_byte(quick, run, moons, tmp_path):
     first, again = tmp_path / "first", tmp_path / "again"
     done = auto(run, moons, first, "--agreement", "0.98", *FEW, *SMALL, *QUICK, "--json")
     assert done.code == 0, done.err
@@ -80,7 +99,7 @@ def test_the_choice_is_built_and_replayed_byte_for_byte(run, moons, tmp_path):
     assert np.mean(fast.predict(moons.X) == moons.model.predict(moons.X)) >= 0.98
 
 
-def test_equal_input_gives_an_equal_choice(run, moons, tmp_path):
+def test_equal_input_gives_an_equal_choice(quick, run, moons, tmp_path):
     reports = []
     for name in ("one", "two"):
         done = auto(run, moons, tmp_path / name, "--max-bytes", "2K", *FEW, *SMALL, *QUICK)
@@ -93,7 +112,7 @@ def test_equal_input_gives_an_equal_choice(run, moons, tmp_path):
     assert first == second
 
 
-def test_same_labels_takes_what_promises_them(run, moons, tmp_path):
+def test_same_labels_takes_what_promises_them(quick, run, moons, tmp_path):
     done = auto(run, moons, tmp_path, "--same-labels", *FEW, *QUICK, "--json")
     assert done.code == 0, done.err
     report = json.loads(done.out)
@@ -101,7 +120,7 @@ def test_same_labels_takes_what_promises_them(run, moons, tmp_path):
     assert np.array_equal(sc.load(tmp_path).predict(moons.X), moons.model.predict(moons.X))
 
 
-def test_limits_that_cannot_be_met_write_nothing(run, moons, tmp_path):
+def test_limits_that_cannot_be_met_write_nothing(quick, run, moons, tmp_path):
     done = auto(run, moons, tmp_path / "out", "--same-labels", "--max-bytes", "100", *SMALL, *QUICK)
     assert done.code == 2
     assert "no candidate" in done.err and "bytes" in done.err
@@ -203,7 +222,7 @@ def test_explore_records_every_candidate(explored):
     assert "<html" in (explored.folder / "out" / "explore.html").read_text()
 
 
-def test_two_models_lie_over_each_other(run, moons, tmp_path):
+def test_two_models_lie_over_each_other(quick, run, moons, tmp_path):
     words = ("explore", moons.file("moons.skops"), "--model", moons.file("moons.skops"))
     rows = ("--data", moons.file("rows.npz"), "-o", tmp_path)
     done = run(*words, *rows, "--methods", "exact", *SMALL, *QUICK, "--json")
@@ -214,7 +233,7 @@ def test_two_models_lie_over_each_other(run, moons, tmp_path):
     assert {one["model"] for one in record["candidates"]} == {"moons", "moons 2"}
 
 
-def test_targets_are_compared(run, moons, tmp_path):
+def test_targets_are_compared(quick, run, moons, tmp_path):
     words = ("explore", moons.file("moons.skops"), "--data", moons.file("rows.npz"), "-o", tmp_path)
     done = run(*words, "--methods", "exact", "--targets", "c,onnx", *QUICK, "--json")
     assert done.code == 0, done.err
@@ -223,7 +242,7 @@ def test_targets_are_compared(run, moons, tmp_path):
     assert all(one["figures"]["time_us"] > 0 for one in built)
 
 
-def test_a_device_and_its_energy(run, moons, tmp_path):
+def test_a_device_and_its_energy(quick, run, moons, tmp_path):
     device = ("--cpu", "cortex-m4f", "--flash", "8K", "--clock", "48MHz", "--energy-per-instruction", "50")
     flags = ("--agreement", "0.95", "--methods", "reduced-set", "--minimise", "energy", "--latency", "1ms")
     done = auto(run, moons, tmp_path, *device, *flags, *QUICK, "--json")
@@ -300,7 +319,7 @@ def test_ctrl_c_keeps_what_was_found(moons, monkeypatch):
     assert choice.decision.winner is not None
 
 
-def test_from_python(moons):
+def test_from_python(quick, moons):
     program = sc.compile(
         moons.model, method="auto", X=moons.X, agreement=0.98, minimise="bytes", methods="reduced-set",
         budget="5m", jobs=1,
@@ -314,7 +333,7 @@ def test_from_python(moons):
         sc.compile(moons.model, method="auto", agreement=0.98)
 
 
-def test_regressors_count_values_within_a_tolerance(tmp_path):
+def test_regressors_count_values_within_a_tolerance(quick, tmp_path):
     generator = np.random.default_rng(0)
     X = generator.normal(size=(900, 3))
     model = SVR().fit(X[:200], np.sin(X[:200]).sum(axis=1))

@@ -35,7 +35,7 @@ def mutant_of(template: str, old: str, new: str, job: Job, used: bool) -> Mutant
             "killed",
         ),  # a sanitizer sees it
         ("c/math.j2", "p = p * f + {{ coefficient }};", "p = p * f - {{ coefficient }};", "killed"),
-        ("c/math.j2", "even += a[j] * b[j];", "even -= a[j] * b[j];", "unchanged"),  # of other profiles
+        ("c/row_sums.j2", "even += a[j] * b[j];", "even -= a[j] * b[j];", "unchanged"),  # of other profiles
         ("c/self_test.j2", "int failed = 0;", "int failed = 1;", "killed"),
     ],
 )

@@ -157,6 +157,17 @@ def compile_c(command: Command, folder: Path, *arguments: str) -> None:
     assert not done.stderr, done.stderr
 
 
+def warning_builds() -> list[tuple[str, str, str]]:
+    """Compiler, number type and profile: any two of them meet, and all three if one compiler is here."""
+    forms = [("f32", "portable"), ("f64", "host"), ("f32", "host"), ("f64", "portable")]
+    share = len(forms) // len(compilers())
+    return [
+        (compiler, *form)
+        for at, compiler in enumerate(compilers())
+        for form in forms[at * share : (at + 1) * share]
+    ]
+
+
 def assert_no_warnings(
     compiler: str, programs: Mapping[str, Program], folder: Path, number: str, profile: str
 ) -> None:

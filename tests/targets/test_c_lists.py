@@ -16,6 +16,7 @@ from c_build import (
     compilers,
     run,
     sanitizing_compiler,
+    warning_builds,
 )  # fmt: skip
 from programs.lists import RECIPES, list_program, list_rows
 
@@ -36,7 +37,7 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     number, profile = request.param
     command = next(iter(compilers().values()))
     folder = tmp_path_factory.mktemp("lists")
-    return build(PROGRAMS, folder, number, command, "-O2", profile=profile), number
+    return build(PROGRAMS, folder, number, command, "-O1", profile=profile), number
 
 
 def results(built: tuple[Path, str], case: str, rows: Any) -> Result:
@@ -90,8 +91,6 @@ def test_report_counts_the_bytes_that_are_there(case: str, profile: Any) -> None
     )
 
 
-@pytest.mark.parametrize("profile", ["portable", "host"])
-@pytest.mark.parametrize("number", ["f32", "f64"])
-@pytest.mark.parametrize("compiler", compilers())
+@pytest.mark.parametrize(("compiler", "number", "profile"), warning_builds())
 def test_no_warnings(compiler: str, number: str, profile: str, tmp_path: Any) -> None:
     assert_no_warnings(compiler, PROGRAMS, tmp_path, number, profile)

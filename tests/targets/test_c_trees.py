@@ -16,6 +16,7 @@ from c_build import (
     compilers,
     run,
     sanitizing_compiler,
+    warning_builds,
 )  # fmt: skip
 from c_cases import real_type
 from programs.routes import FEATURES, RECIPES, tree_program, tree_rows
@@ -44,7 +45,7 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     number, profile = request.param
     command = next(iter(compilers().values()))
     folder = tmp_path_factory.mktemp("trees")
-    return build(PROGRAMS, folder, number, command, "-O2", profile=profile), number
+    return build(PROGRAMS, folder, number, command, "-O1", profile=profile), number
 
 
 def results(built: tuple[Path, str], case: str, rows: Any) -> Result:
@@ -129,8 +130,6 @@ def test_guard_meets_the_vectors_only_where_it_must() -> None:
     assert cost.max_kernel_evaluations == 40
 
 
-@pytest.mark.parametrize("profile", ["portable", "host"])
-@pytest.mark.parametrize("number", ["f32", "f64"])
-@pytest.mark.parametrize("compiler", compilers())
+@pytest.mark.parametrize(("compiler", "number", "profile"), warning_builds())
 def test_no_warnings(compiler: str, number: str, profile: str, tmp_path: Any) -> None:
     assert_no_warnings(compiler, PROGRAMS, tmp_path, number, profile)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile import statistics
 from svmcompile.accelerate.fitting.rows import rounded
 from svmcompile.data import read_data
 from svmcompile.data.rows import as_rows
@@ -25,11 +26,7 @@ Floats = NDArray[np.floating[Any]]
 
 def upper_bound(errors: int, rows: int, confidence: float) -> float:
     """Clopper and Pearson's one-sided bound on the share of errors."""
-    if errors >= rows:
-        return 1.0
-    from scipy.stats import beta
-
-    return float(beta.ppf(confidence, errors + 1, rows - errors))
+    return statistics.upper_bound(errors, rows, 1 - confidence)
 
 
 def allowed_errors(rows: int, target: float, confidence: float) -> int:
