@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -29,6 +29,7 @@ from tests.crossing.driven import TYPES, run_driver, write_driver
 from tests.crossing.judged import Expected, judge, rows_of
 from tests.mutants.mutation import marked, read, templates
 from tests.mutants.small import (
+    Programs,
     certain_planes,
     crossed_programs,
     exact_programs,
@@ -83,6 +84,17 @@ class Job:
     def is_odd(self) -> bool:
         """Whether classes beat each other in circles, or sums are several, as in few programs."""
         return "circles" in self.name or "several" in self.name
+
+    @cached_property
+    def lines(self) -> set[tuple[str, int]]:
+        """Lines of templates that go into it; asked for with marks."""
+        text = "".join(self.files().values())
+        return {(template, int(at)) for template, at in re.findall(r"@(c/[\w/.]+):(\d+)@", text)}
+
+    @property
+    def size(self) -> int:
+        """Characters of C."""
+        return len(self.emitted.c["model.c"])
 
     @cached_property
     def expected(self) -> Expected:
@@ -182,48 +194,47 @@ def near_boundary(program: Program, rows: Any) -> Any:
     return np.vstack([a, b]).astype(np.float64)
 
 
-def jobs(names: Iterable[str], kept: Path | None = None) -> Iterator[Job]:
-    """Every emission as C of these cases of the replay; programs are kept in a folder, if one is given."""
-    for name in names:
-        case = CASES[name]
-        rows = case.data()[0]
-        path = kept / f"{name}.svmc" if kept else None
-        program = Program.load(path) if path and path.exists() else program_of(case)
-        if path and not path.exists():
-            program.save(path)
-        if program.input.text:
-            rows = program.counts(rows).toarray()
-        for how in case.emissions:
-            if how.get("target", "c") == "c" and how.get("profile") and "kit" not in how:
-                yield job(name, program, rows, **how)
+def replayed(case: str) -> Iterator[Job]:
+    """Every emission of a case of the replay as C."""
+    its = CASES[case]
+    program, rows = program_of(its), its.data()[0]
+    if program.input.text:
+        rows = program.counts(rows).toarray()
+    for how in its.emissions:
+        if how.get("target", "c") == "c" and how.get("profile") and "kit" not in how:
+            yield job(case, program, rows, **how)
 
 
-def small_jobs() -> Iterator[Job]:
-    """Small programs of other tests, with nodes that the replay has in large programs, or not at all."""
-    for name, (program, rows) in small_programs().items():
-        for profile in ("portable", "host"):
-            yield job(name, program, rows, profile)
-    for name, (program, rows) in steady_programs().items():
-        for profile, precision in (("portable", "f32"), ("device", "f32"), ("portable", "f64")):
-            yield job(name, program, rows, profile, precision)
-    for name, (program, rows) in steady_ties().items():
-        for profile in ("portable", "device"):
-            yield job(name, program, rows, profile, exactly=True)
-    for name, (program, rows) in exact_programs().items():
-        for profile in ("portable", "host", "device"):
-            yield job(name, program, rows, profile, exactly=True)
-    for name, (program, rows) in precise_programs().items():
-        for profile in ("portable", "host"):
-            yield job(name, program, rows, profile, "f64")
-    for name, (program, rows) in crossed_programs().items():
-        for profile, precision in (("portable", "f32"), ("host", "f32"), ("portable", "f64")):
-            yield job(name, program, rows, profile, precision)
-    for name, (program, rows) in sparse_programs().items():
-        for profile, precision in (("portable", "f32"), ("host", "f32"), ("host", "f64")):
-            yield job(name, program, rows, profile, precision, "sparse")
-    for name, (program, rows) in (large_programs() | certain_planes() | long_sums()).items():
-        for profile in ("portable", "host", "device"):
-            yield job(name, program, rows, profile)
+# Small programs of other tests, with nodes that the replay has in large programs, or not at all.
+BOTH = (("portable",), ("host",))
+ALL = (*BOTH, ("device",))
+SMALL: dict[str, tuple[Callable[[], Programs], tuple[tuple[str, ...], ...]]] = {
+    "small": (small_programs, BOTH),
+    "steady": (steady_programs, (("portable",), ("device",), ("portable", "f64"))),
+    "steady ties": (steady_ties, (("portable",), ("device",))),
+    "ties": (exact_programs, ALL),
+    "precise": (precise_programs, (("portable", "f64"), ("host", "f64"))),
+    "crossed": (crossed_programs, (*BOTH, ("portable", "f64"))),
+    "sparse": (
+        sparse_programs,
+        (("portable", "f32", "sparse"), ("host", "f32", "sparse"), ("host", "f64", "sparse")),
+    ),
+    "large": (large_programs, ALL),
+    "planes": (certain_planes, ALL),
+    "long": (long_sums, ALL),
+}  # fmt: skip
+
+
+def small(group: str) -> Iterator[Job]:
+    """The emissions of a group."""
+    programs, ways = SMALL[group]
+    for name, (program, rows) in programs().items():
+        for way in ways:
+            yield job(name, program, rows, *way, exactly="ties" in group)
+
+
+def whole() -> Iterator[Job]:
+    """Programs of whole numbers."""
     for precision, profile in (("q15", "device"), ("q7", "portable")):
         for name, program in fixed_programs(precision).items():
             if name != "tree_reach":  # which is measured in float, so that rounding decides at its end
@@ -273,20 +284,23 @@ def _use(sources: Mapping[str, str]) -> None:
 
 def users(all_jobs: Iterable[Job]) -> dict[tuple[str, int], list[Job]]:
     """The jobs that each line of each template goes into, those with little C first."""
-    found: dict[tuple[str, int], list[tuple[int, Job]]] = {}
+    found: dict[tuple[str, int], list[Job]] = {}
+    with marks():
+        for one in sorted(all_jobs, key=lambda job: job.size):
+            for place in one.lines:
+                found.setdefault(place, []).append(one)
+    return few(found | inline_macros(found))
+
+
+@contextmanager
+def marks() -> Iterator[None]:
+    """Every line of every template says where it stands."""
     check, emitter.check_tables = emitter.check_tables, lambda *_: None  # which marks would confuse
     try:
         with instead({template: marked(template) for template in templates()}):
-            for one in all_jobs:
-                text = "".join(one.files().values())
-                for template, at in set(re.findall(r"@(c/[\w/.]+):(\d+)@", text)):
-                    found.setdefault((template, int(at)), []).append((len(text), one))
+            yield
     finally:
         emitter.check_tables = check
-    ordered = {
-        key: [one for _, one in sorted(some, key=lambda pair: pair[0])] for key, some in found.items()
-    }
-    return few(ordered | inline_macros(ordered))
 
 
 def inline_macros(found: Mapping[tuple[str, int], list[Job]]) -> dict[tuple[str, int], list[Job]]:
@@ -295,7 +309,7 @@ def inline_macros(found: Mapping[tuple[str, int], list[Job]]) -> dict[tuple[str,
     for (template, _), some in found.items():
         by_template.setdefault(template, {}).update((one.name, one) for one in some)
     return {
-        (template, at): list(some.values())
+        (template, at): sorted(some.values(), key=lambda job: job.size)
         for template, some in by_template.items()
         for at, line in enumerate(read(template).splitlines())
         if "{% macro " in line and "{% endmacro %}" in line
