@@ -77,7 +77,7 @@ class Strings:
     def _try(self, folder: Path, model: Any, what: str, seed: int) -> None:
         """Some strings of one seed."""
         draw = random.Random(seed)
-        strings = [_string(draw) for _ in range(AT_ONCE)]
+        strings = [random_string(draw) for _ in range(AT_ONCE)]
         given = b"".join(struct.pack("<I", len(one)) + one for one in strings)
         done = subprocess.run([folder / "fuzz"], input=given, capture_output=True)
         if done.returncode:
@@ -102,7 +102,7 @@ def _build(folder: Path, kind: str, profile: str) -> Any:
     return model
 
 
-def _string(draw: random.Random) -> bytes:
+def random_string(draw: random.Random) -> bytes:
     """Pieces of text, some of them changed; a string of C ends at a zero."""
     data = bytearray(b"".join(draw.choices(PIECES, k=draw.randrange(24))))
     for _ in range(draw.randrange(3) if data else 0):

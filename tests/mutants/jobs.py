@@ -17,13 +17,14 @@ from programs.whole_numbers import fixed_programs
 from programs.whole_numbers import rows_of as whole_rows
 from targets.c_build import LEVELS, SANITIZE, attempt, sanitizing_compiler
 
+from svmcompile.data.rows import as_rows
 from svmcompile.flow.emission import Emitted, Request, emit_targets, prepare
 from svmcompile.ir.bounds import Bounds
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Program
 from svmcompile.targets import templating
 from svmcompile.targets.c import model as emitter
-from svmcompile.targets.c.api import row_type
+from svmcompile.targets.c.api import row_type, takes_kernel
 from svmcompile.targets.kits import emit_kit
 from tests.crossing.driven import TYPES, run_driver, write_driver
 from tests.crossing.judged import Expected, judge, rows_of
@@ -40,7 +41,9 @@ from tests.mutants.small import (
     sparse_programs,
     steady_programs,
     steady_ties,
+    text_programs,
 )
+from tests.mutants.worded import check_words, write_word_driver
 from tests.replay.cases import CASES, program_of
 
 LARGEST = 1_500_000  # characters of C: beyond, one build takes too long
@@ -65,6 +68,11 @@ __attribute__((destructor)) static void tell(void)
 """
 
 
+ALONE = """#include "model.h"
+int main(void) { return model_self_test(); }
+"""
+
+
 class Invalid(Exception):
     """The mutant is no program: its template or its C is not well formed."""
 
@@ -79,6 +87,7 @@ class Job:
     emitted: Emitted
     X: Any
     exactly: bool = False  # nothing is rounded, so that ties are ties
+    texts: tuple[bytes, ...] = ()  # of a program that takes text
 
     @property
     def is_odd(self) -> bool:
@@ -121,19 +130,29 @@ class Job:
         """Fails if answers are wrong; `strictly`: all instruction sets, sanitizers, the shipped test."""
         assert self.emitted.code
         program = self.emitted.code.program
-        write_driver(files, program, folder)
-        (folder / "self_test.c").write_text(self.shipped(files))
+        if takes_kernel(program):  # rows are the caller's, but for those that are stored
+            write(files, folder)
+            (folder / "driver.c").write_text(ALONE)
+        else:
+            write_driver(files, program, folder)
+            (folder / "self_test.c").write_text(self.shipped(files))
         sanitize = ("-std=gnu99", *(flag for flag in SANITIZE if flag != "-std=c99"))
         for flags in self.levels if strictly else self.levels[:1]:
             style = (*(sanitize if strictly else ("-O0",)), *flags)
             build(folder, style, ("-c", "model.c"), ("driver.c", "model.o", "-o", "driver"))
+            if takes_kernel(program):
+                run([folder / "driver"])
+                continue
             for name, both in run_driver(program, self.expected.rows, folder, SECONDS).items():
                 for said in both:
                     judge(self.expected, name, said)
             if strictly:
                 build(folder, style, ("self_test.c", "model.o", "-o", "self_test"))
-                done = subprocess.run([folder / "self_test"], capture_output=True, timeout=SECONDS)
-                assert done.returncode == 0, done.stdout
+                run([folder / "self_test"])
+        if program.input.text or program.categories.texts:
+            write_word_driver(program, folder)
+            build(folder, style, ("driver.c", "model.o", "-o", "driver"))
+            check_words(program, self.program, self.request.number, self.texts, folder, SECONDS)
 
     def shipped(self, files: Mapping[str, str]) -> str:
         """The test of kit cmake."""
@@ -144,14 +163,15 @@ class Job:
 
     def seen(self, files: Mapping[str, str], folder: Path) -> str:
         """What the compiler sees here."""
-        for name, text in files.items():
-            (folder / name).write_text(text)
+        write(files, folder)
         compiler = (*sanitizing_compiler(), "-E", "-P", "model.c")
         return "".join(attempt(compiler, folder, *flags).stdout for flags in self.levels)
 
     def work(self, files: Mapping[str, str], folder: Path) -> int:
         """How many blocks of code run for the rows, in all instruction sets."""
         assert self.emitted.code
+        if takes_kernel(self.emitted.code.program):
+            return 0
         write_driver(files, self.emitted.code.program, folder)
         (folder / "counter.c").write_text(COUNTER)
         given = np.ascontiguousarray(self.expected.rows, dtype=TYPES[row_type(self.emitted.code.program)])
@@ -171,6 +191,17 @@ class Job:
         assert self.emitted.code
         several = self.emitted.code.profile == "host"
         return [[f"-DMODEL_NO_{isa}" for isa in one] for one in (LEVELS.values() if several else [[]])]
+
+
+def write(files: Mapping[str, str], folder: Path) -> None:
+    for name, text in files.items():
+        (folder / name).write_text(text)
+
+
+def run(command: list[Path]) -> None:
+    """Fails unless all is well."""
+    done = subprocess.run(command, capture_output=True, timeout=SECONDS)
+    assert done.returncode == 0, done.stdout
 
 
 def build(folder: Path, flags: tuple[str, ...], *steps: tuple[str, ...]) -> None:
@@ -198,8 +229,8 @@ def replayed(case: str) -> Iterator[Job]:
     """Every emission of a case of the replay as C."""
     its = CASES[case]
     program, rows = program_of(its), its.data()[0]
-    if program.input.text:
-        rows = program.counts(rows).toarray()
+    if not program.input.text:
+        rows = np.asarray(as_rows(rows, program.n_features, program.feature_names, program.categories))
     for how in its.emissions:
         if how.get("target", "c") == "c" and how.get("profile") and "kit" not in how:
             yield job(case, program, rows, **how)
@@ -222,6 +253,7 @@ SMALL: dict[str, tuple[Callable[[], Programs], tuple[tuple[str, ...], ...]]] = {
     "large": (large_programs, ALL),
     "planes": (certain_planes, ALL),
     "long": (long_sums, ALL),
+    "texts": (text_programs, (("portable",), ("device",), ("portable", "f64"))),
 }  # fmt: skip
 
 
@@ -245,10 +277,13 @@ def job(
     name: str, program: Program, X: Any, profile: str, precision: str = "f32", tables: str | None = None,
     given: str | None = None, soft_double: bool = True, exactly: bool = False,
 ) -> Job:  # fmt: skip
+    """X may be texts where the program takes some."""
+    texts = tuple(one.encode("utf-8", "replace") for one in X) if program.input.text else ()
+    X = program.counts(X).toarray() if texts else X
     request = Request.of(program, "c", "model", precision, profile, tables, soft_double)
     ready, request = prepare(program, request, None if program.number else X, None, given)
     words = "-".join(filter(None, (profile, precision, tables, given)))
-    return Job(f"{name}/{words}", ready, request, emit_targets(ready, request), X, exactly)
+    return Job(f"{name}/{words}", ready, request, emit_targets(ready, request), X, exactly, texts)
 
 
 @cache

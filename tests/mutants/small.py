@@ -10,6 +10,9 @@ import numpy as np
 from programs import lists, paths, probabilities, routes
 from programs.leaves import RECIPES, leaf_rows
 from programs.taylor_votes import cyclic, tangled, vote_of
+from programs.texts import KINDS, LABELS, TEXTS
+from sklearn.base import clone
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Matern, RationalQuadratic
 from sklearn.kernel_approximation import RBFSampler
@@ -247,6 +250,18 @@ def crossed_programs() -> Programs:
     for kind in ("chi2", "additive_chi2"):
         found[f"ridge {kind}"] = sc.compile(KernelRidge(kernel=kind, gamma=0.5).fit(X, y)), np.abs(rows)
     return found
+
+
+def text_programs() -> Programs:
+    """Every kind of vectorizer, before sums of terms and before whole rows; more terms than fit at once."""
+    words = [f"word{at}" for at in range(300)]
+    long = [" ".join(words[at::3]) for at in range(3)] + [" ".join(reversed(words))]
+    found: Programs = {}
+    for name, kind in KINDS.items():
+        machine = SVC() if name in ("words", "in-words", "hashed") else LinearSVC(random_state=0)
+        found[f"text {name}"] = sc.compile(make_pipeline(clone(kind), machine).fit(TEXTS, LABELS)), TEXTS
+    model = make_pipeline(TfidfVectorizer(ngram_range=(1, 2)), LinearSVC(random_state=0))
+    return found | {"text long": (sc.compile(model.fit(long, np.arange(4) % 2)), long)}
 
 
 def precise_programs() -> Programs:
