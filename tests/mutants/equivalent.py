@@ -23,7 +23,13 @@ def chosen(sign: str, then: str) -> str:
 # Searched in `template:line: old  ->  new`.
 REASONS: dict[str, str] = {
     rf"^\S+ (?P<a>{TYPE}{ZEROED}[\w}}]\[)\d+(?P<b>\].*)  ->  (?P=a)\d+(?P=b)$": "one place more",
-    r"  ->  .* p \+ 4 < end; p \+= 4\)": "the loop that follows takes the rest",
+    r"for \(.*; (?P<a>\w+ \+ (\d+|\{\{ [\w.]+ \}\})) <= (?P<b>\w+|\{\{ n.width \}\})(?P<c>;| && ).*  ->  .*"
+    r"(?P=a) < (?P=b)(?P=c)": "the loop that follows takes the rest",
+    r"middle = (?P<a>\w+) \+ \(\w+ - (?P=a)\) / 2;  ->  .* / 3;$": "any place between the ends will do",
+    r"^c/text.*\b(?P<a>\w+) < 128(?P<b>\W.*)  ->  .*(?P=a) (<= 128|< 129)(?P=b)": (
+        "U+0080 has no case, and is in no word"
+    ),
+    r"^c/text.*  ->  .*(<= INT32_MAX|>= -INT32_MAX|MAX \|\| )": "no text has so many terms",
     r"^c/\w+/taylor.*->  out\[[^=]+\] = exact\[0\] > 1 \?": "numbers up to 1 have the same sign",
     r"^c/\w+/taylor.*->  out\[[^=]+\] = exact\[0\] > 0 \? [^:]+ : exact\[0\] < 0 \? \(.*\)exact\[0\] : -": (
         "the label alone is given: zero and NaN are not above zero, as -1 is not"
