@@ -9,6 +9,8 @@ from tests.mutants.mutation import Mutant
 TYPE = r"(static |const )*(double|float|int|size_t|u?int\w+|\{\{ [\w.]+ \}\}) "
 ZERO = r"= \{ ?(?:\{0\}|0|\{\{- [\w.]+ -\}\}) ?\}"
 ZEROED = rf"(?:(?!=).|{ZERO})*"  # declarations, at most set to zero
+PLACE = "one place more"
+PLUS = r"\{\{ [^}]* \+ "
 LARGER, SMALLER = (f"of two equal numbers either is the {one} one" for one in ("larger", "smaller"))
 
 
@@ -22,7 +24,7 @@ def chosen(sign: str, then: str) -> str:
 
 # Searched in `template:line: old  ->  new`.
 REASONS: dict[str, str] = {
-    rf"^\S+ (?P<a>{TYPE}{ZEROED}[\w}}]\[)\d+(?P<b>\].*)  ->  (?P=a)\d+(?P=b)$": "one place more",
+    rf"^\S+ (?P<a>{TYPE}{ZEROED}[\w}}]\[({PLUS})?)\d+(?P<b>( \}}\}})?\].*)  ->  (?P=a)\d+(?P=b)$": PLACE,
     r"for \(.*; (?P<a>\w+ \+ (\d+|\{\{ [\w.]+ \}\})) <= (?P<b>\w+|\{\{ n.width \}\})(?P<c>;| && ).*  ->  .*"
     r"(?P=a) < (?P=b)(?P=c)": "the loop that follows takes the rest",
     r"middle = (?P<a>\w+) \+ \(\w+ - (?P=a)\) / 2;  ->  .* / 3;$": "any place between the ends will do",

@@ -26,12 +26,13 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from jinja2 import TemplateError
 
 from svmcompile.errors import EmitError
 from tests.mutants.equivalent import reason
-from tests.mutants.jobs import Invalid, Job, instead, users
+from tests.mutants.jobs import How, Invalid, Job, instead, users
 from tests.mutants.kept import Kept
 from tests.mutants.mutation import Mutant, mutants, templates
 from tests.replay.cases import CASES
@@ -59,10 +60,10 @@ def work(job: Job) -> int:
 
 
 @cache
-def passes(job: Job, strictly: bool) -> bool:
+def passes(job: Job, how: How) -> bool:
     """Without any mutation; else nothing a job says about mutants counts."""
     with TemporaryDirectory() as folder:
-        job.check(original(job), Path(folder), strictly)
+        job.check(original(job), Path(folder), how)
     return True
 
 
@@ -79,11 +80,13 @@ def fate(mutant: Mutant, used_by: list[Job]) -> tuple[str, str]:
             return "invalid", str(error)
         if files != original(job):
             changed.append((job, files))
-            if found := verdict(job, files, strictly=False):
+            if found := verdict(job, files, "best"):
                 return found
-    for job, files in changed[:STRICT]:
-        if found := verdict(job, files, strictly=True):
-            return found
+    rounds: tuple[tuple[How, Any], ...] = ("others", changed), ("strictly", changed[:STRICT])
+    for how, some in rounds:
+        for job, files in some:
+            if found := verdict(job, files, how):
+                return found
     return spared(mutant, changed)
 
 
@@ -96,12 +99,12 @@ def spread(used_by: list[Job]) -> list[Job]:
     return others + (odd if len(odd) < 3 else [odd[0], odd[len(odd) // 2], odd[-1]])
 
 
-def verdict(job: Job, files: Mapping[str, str], strictly: bool) -> tuple[str, str] | None:
+def verdict(job: Job, files: Mapping[str, str], how: How) -> tuple[str, str] | None:
     try:
         with TemporaryDirectory() as folder:
-            job.check(files, Path(folder), strictly)
+            job.check(files, Path(folder), how)
     except (AssertionError, subprocess.TimeoutExpired, ValueError) as error:
-        assert passes(job, strictly)
+        assert passes(job, how)
         return "killed", f"{job.name}: {type(error).__name__}"
     except Invalid as error:
         return "invalid", str(error)

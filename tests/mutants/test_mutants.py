@@ -86,6 +86,8 @@ def test_jobs_are_kept_until_code_changes(
             True,
         ),
         ("double lanes[4] = {0}, total = 0;", "double lanes[5] = {0}, total = 0;", True),
+        ("int32_t picks[{{ n.width + 16 }}];", "int32_t picks[{{ n.width + 17 }}];", True),
+        ("int32_t picks[{{ n.width + 16 }}];", "int32_t picks[{{ n.width - 16 }}];", False),
         ("double lanes[4] = {0}, total = 0;", "double lanes[4] = {0}, total = 1;", False),
         ("const {{ real }} y[2] = {z[0], z[1]};", "const {{ real }} y[2] = {z[0], z[2]};", False),
         ("b = rival < own ? own : rival;", "b = rival <= own ? own : rival;", True),
