@@ -48,6 +48,15 @@ REASONS: dict[str, str] = {
         "any number above that of classes says that it is too close to call"
     ),
     r"poison \+= (.* (\* 0\.0|\* \{\{ n.zero \}\}\)));  ->  poison -= ": "zero or NaN, whatever its sign",
+    r" \+(?P<a>=?) (?P<b>poison|[\w\[\]]+ \* \{\{ n.zero \}\})(?P<c>;.*)  ->  .* -(?P=a) (?P=b)(?P=c)$": (
+        "zero or NaN, whatever its sign"
+    ),
+    r"if \(filled <=? \{\{ n.width \}\} / \d+\)  ->  if \(filled <=? \{\{ n.width \}\} / \d+\)$": (
+        "whether zeros are passed over, or multiplied"
+    ),
+    r"^c/self_test.*  ->  .*(error < tolerances|error > -tolerances)": (
+        "the stated error is above what rounding does"
+    ),
     r"part.value > \{\{ n.root_two \}\}\) \{  ->  .*>= ": "the series holds on either side of it",
     r"\.longest \+ 1 \}\}\] = \{  ->  .*\.longest \+ 2 ": "room for one character more",
     r"beaten\[.*\] = 1;  ->  .* = 2;$": "a flag: it is asked whether it is zero",

@@ -153,10 +153,24 @@ class Job:
             if strictly:
                 build(folder, style, ("self_test.c", "model.o", "-o", "self_test"))
                 run([folder / "self_test"])
+        if strictly:
+            self.check_spoiled(files, folder)
         if how != "others" and (code.input.text or code.categories.texts):
             write_word_driver(code, folder)
             build(folder, style, ("driver.c", "model.o", "-o", "driver"))
             check_words(code, self.program, self.request.number, self.texts, folder, SECONDS)
+
+    def check_spoiled(self, files: Mapping[str, str], folder: Path) -> None:
+        """Fails unless the self-test sees one wrong number among those it expects."""
+        before, stored = files["model.c"].split("int model_self_test(void)\n")
+        (folder / "driver.c").write_text(ALONE)
+        for table in ("expected", "labels"):
+            wrong, count = re.subn(rf"( {table}\[.*\] = {{\s*(?:{{ )?)", r"\g<1>1000 + ", stored, count=1)
+            (folder / "model.c").write_text(f"{before}int model_self_test(void)\n{wrong}")
+            build(folder, ("-O0",), ("driver.c", "model.c", "-o", "driver"))
+            done = subprocess.run([folder / "driver"], timeout=SECONDS)
+            assert done.returncode == count, f"{done.returncode} rows fail, {count} should"
+        write(files, folder)
 
     def shipped(self, files: Mapping[str, str]) -> str:
         """The test of kit cmake."""
