@@ -23,6 +23,17 @@ def is_refused(case: Mapping[str, str], rules: Sequence[Rule]) -> bool:
     return any(all(case.get(factor) in levels for factor, levels in rule.items()) for rule in rules)
 
 
+def refused_levels(factor: str, case: Mapping[str, str], rules: Sequence[Rule]) -> set[str]:
+    """The levels of one more factor that rules refuse beside those of a case."""
+    return {
+        level
+        for rule in rules
+        if factor in rule
+        and all(case.get(other) in levels for other, levels in rule.items() if other != factor)
+        for level in rule[factor]
+    }
+
+
 def pairs_of(case: Mapping[str, str]) -> Iterator[Pair]:
     """Every two levels of a case."""
     return combinations(sorted(case.items()), 2)
@@ -32,14 +43,19 @@ def complete(
     start: Case, factors: Factors, rules: Sequence[Rule], chosen: Any, missing: Any
 ) -> Case | None:
     """A case with these levels that holds many missing pairs; None where the rules leave no way."""
+    if is_refused(start, rules):
+        return None
     case, open_factors = dict(start), [factor for factor in factors if factor not in start]
     chosen.shuffle(open_factors)
     for factor in open_factors:
+        refused = refused_levels(factor, case, rules)
+        before = [item for item in case.items() if item[0] < factor]
+        after = [item for item in case.items() if item[0] > factor]
         gains = [
-            (sum(tuple(sorted((item, (factor, level)))) in missing for item in case.items()),
-             chosen.random(), level)
+            (sum((item, (factor, level)) in missing for item in before)
+             + sum(((factor, level), item) in missing for item in after), chosen.random(), level)
             for level in factors[factor]
-            if not is_refused({**case, factor: level}, rules)
+            if level not in refused
         ]  # fmt: skip
         if not gains:
             return None

@@ -24,10 +24,12 @@ from tests.programs.texts import KINDS, LABELS, ODD, TEXTS
 NAME = "text"
 AT_ONCE = 5_000  # strings for one process
 PROFILES = ("portable", "host", "device")
+EDGES = (0x80, 0x800, 0xD800, 0xE000, 0x10000, 0x110000 - 1)  # where more bytes are needed, or none will do
 PIECES = (
     *(word.encode() for word in " ".join(TEXTS).split()), *(one.encode() for one in ODD if one != "\0"),
     b" ", b", ", b"\xff", b"\xc3", b"\xe2\x82", b"\xf0\x9f\x98", b"\xed\xa0\x80", b"\xc0\xaf", b"\xf5",
     b"\xe0\x80", b"\xf4\x90\x80\x80", b"\xc4\xb0", b"\xce\xa3",
+    *(chr(edge + more).encode("utf-8", "surrogatepass") for edge in EDGES for more in (-1, 0)),
 )  # fmt: skip
 # Strings stand in blocks of their own, so that a sanitizer sees a step beyond the end.
 DRIVER = r"""
@@ -77,7 +79,7 @@ class Strings:
     def _try(self, folder: Path, model: Any, what: str, seed: int) -> None:
         """Some strings of one seed."""
         draw = random.Random(seed)
-        strings = [_string(draw) for _ in range(AT_ONCE)]
+        strings = [random_string(draw) for _ in range(AT_ONCE)]
         given = b"".join(struct.pack("<I", len(one)) + one for one in strings)
         done = subprocess.run([folder / "fuzz"], input=given, capture_output=True)
         if done.returncode:
@@ -102,7 +104,7 @@ def _build(folder: Path, kind: str, profile: str) -> Any:
     return model
 
 
-def _string(draw: random.Random) -> bytes:
+def random_string(draw: random.Random) -> bytes:
     """Pieces of text, some of them changed; a string of C ends at a zero."""
     data = bytearray(b"".join(draw.choices(PIECES, k=draw.randrange(24))))
     for _ in range(draw.randrange(3) if data else 0):

@@ -9,6 +9,8 @@ from tests.mutants.mutation import Mutant
 TYPE = r"(static |const )*(double|float|int|size_t|u?int\w+|\{\{ [\w.]+ \}\}) "
 ZERO = r"= \{ ?(?:\{0\}|0|\{\{- [\w.]+ -\}\}) ?\}"
 ZEROED = rf"(?:(?!=).|{ZERO})*"  # declarations, at most set to zero
+PLACE = "one place more"
+PLUS = r"\{\{ [^}]* \+ "
 LARGER, SMALLER = (f"of two equal numbers either is the {one} one" for one in ("larger", "smaller"))
 
 
@@ -22,8 +24,14 @@ def chosen(sign: str, then: str) -> str:
 
 # Searched in `template:line: old  ->  new`.
 REASONS: dict[str, str] = {
-    rf"^\S+ (?P<a>{TYPE}{ZEROED}[\w}}]\[)\d+(?P<b>\].*)  ->  (?P=a)\d+(?P=b)$": "one place more",
-    r"  ->  .* p \+ 4 < end; p \+= 4\)": "the loop that follows takes the rest",
+    rf"^\S+ (?P<a>{TYPE}{ZEROED}[\w}}]\[({PLUS})?)\d+(?P<b>( \}}\}})?\].*)  ->  (?P=a)\d+(?P=b)$": PLACE,
+    r"for \(.*; (?P<a>\w+ \+ (\d+|\{\{ [\w.]+ \}\})) <= (?P<b>\w+|\{\{ n.width \}\})(?P<c>;| && ).*  ->  .*"
+    r"(?P=a) < (?P=b)(?P=c)": "the loop that follows takes the rest",
+    r"middle = (?P<a>\w+) \+ \(\w+ - (?P=a)\) / 2;  ->  .* / 3;$": "any place between the ends will do",
+    r"^c/text.*\b(?P<a>\w+) < 128(?P<b>\W.*)  ->  .*(?P=a) (<= 128|< 129)(?P=b)": (
+        "U+0080 has no case, and is in no word"
+    ),
+    r"^c/text.*  ->  .*(<= INT32_MAX|>= -INT32_MAX|MAX \|\| )": "no text has so many terms",
     r"^c/\w+/taylor.*->  out\[[^=]+\] = exact\[0\] > 1 \?": "numbers up to 1 have the same sign",
     r"^c/\w+/taylor.*->  out\[[^=]+\] = exact\[0\] > 0 \? [^:]+ : exact\[0\] < 0 \? \(.*\)exact\[0\] : -": (
         "the label alone is given: zero and NaN are not above zero, as -1 is not"
@@ -40,6 +48,15 @@ REASONS: dict[str, str] = {
         "any number above that of classes says that it is too close to call"
     ),
     r"poison \+= (.* (\* 0\.0|\* \{\{ n.zero \}\}\)));  ->  poison -= ": "zero or NaN, whatever its sign",
+    r" \+(?P<a>=?) (?P<b>poison|[\w\[\]]+ \* \{\{ n.zero \}\})(?P<c>;.*)  ->  .* -(?P=a) (?P=b)(?P=c)$": (
+        "zero or NaN, whatever its sign"
+    ),
+    r"if \(filled <=? \{\{ n.width \}\} / \d+\)  ->  if \(filled <=? \{\{ n.width \}\} / \d+\)$": (
+        "whether zeros are passed over, or multiplied"
+    ),
+    r"^c/self_test.*  ->  .*(error < tolerances|error > -tolerances)": (
+        "the stated error is above what rounding does"
+    ),
     r"part.value > \{\{ n.root_two \}\}\) \{  ->  .*>= ": "the series holds on either side of it",
     r"\.longest \+ 1 \}\}\] = \{  ->  .*\.longest \+ 2 ": "room for one character more",
     r"beaten\[.*\] = 1;  ->  .* = 2;$": "a flag: it is asked whether it is zero",

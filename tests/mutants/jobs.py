@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from jinja2 import FunctionLoader
@@ -17,18 +17,20 @@ from programs.whole_numbers import fixed_programs
 from programs.whole_numbers import rows_of as whole_rows
 from targets.c_build import LEVELS, SANITIZE, attempt, sanitizing_compiler
 
+from svmcompile.data.rows import as_rows
 from svmcompile.flow.emission import Emitted, Request, emit_targets, prepare
 from svmcompile.ir.bounds import Bounds
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Program
 from svmcompile.targets import templating
 from svmcompile.targets.c import model as emitter
-from svmcompile.targets.c.api import row_type
+from svmcompile.targets.c.api import row_type, takes_kernel
 from svmcompile.targets.kits import emit_kit
 from tests.crossing.driven import TYPES, run_driver, write_driver
 from tests.crossing.judged import Expected, judge, rows_of
 from tests.mutants.mutation import marked, read, templates
 from tests.mutants.small import (
+    Programs,
     certain_planes,
     crossed_programs,
     exact_programs,
@@ -39,13 +41,16 @@ from tests.mutants.small import (
     sparse_programs,
     steady_programs,
     steady_ties,
+    text_programs,
 )
+from tests.mutants.worded import check_words, write_word_driver
 from tests.replay.cases import CASES, program_of
 
 LARGEST = 1_500_000  # characters of C: beyond, one build takes too long
 ENOUGH = 4  # emissions that each line is in
 SECONDS = 10.0  # a mutant that takes longer does not end
 ROWS = 60
+How = Literal["best", "others", "strictly"]
 SCALES = (1.0, 6.0)  # of rows whose boundary is looked for: far out, bounds matter more
 
 
@@ -64,6 +69,11 @@ __attribute__((destructor)) static void tell(void)
 """
 
 
+ALONE = """#include "model.h"
+int main(void) { return model_self_test(); }
+"""
+
+
 class Invalid(Exception):
     """The mutant is no program: its template or its C is not well formed."""
 
@@ -78,11 +88,23 @@ class Job:
     emitted: Emitted
     X: Any
     exactly: bool = False  # nothing is rounded, so that ties are ties
+    texts: tuple[bytes, ...] = ()  # of a program that takes text
 
     @property
     def is_odd(self) -> bool:
         """Whether classes beat each other in circles, or sums are several, as in few programs."""
         return "circles" in self.name or "several" in self.name
+
+    @cached_property
+    def lines(self) -> set[tuple[str, int]]:
+        """Lines of templates that go into it; asked for with marks."""
+        text = "".join(self.files().values())
+        return {(template, int(at)) for template, at in re.findall(r"@(c/[\w/.]+):(\d+)@", text)}
+
+    @property
+    def size(self) -> int:
+        """Characters of C."""
+        return len(self.emitted.c["model.c"])
 
     @cached_property
     def expected(self) -> Expected:
@@ -105,23 +127,50 @@ class Job:
         assert self.emitted.code and self.emitted.test
         return emitter.emit(self.emitted.code, "model", self.emitted.test, self.request.soft_double)
 
-    def check(self, files: Mapping[str, str], folder: Path, strictly: bool) -> None:
-        """Fails if answers are wrong; `strictly`: all instruction sets, sanitizers, the shipped test."""
+    def check(self, files: Mapping[str, str], folder: Path, how: How) -> None:
+        """Fails if answers are wrong, with the best instruction set or the others.
+
+        `strictly` is all of them under sanitizers, with the shipped test.
+        """
         assert self.emitted.code
-        program = self.emitted.code.program
-        write_driver(files, program, folder)
-        (folder / "self_test.c").write_text(self.shipped(files))
+        code, strictly = self.emitted.code.program, how == "strictly"
+        if takes_kernel(code):  # rows are the caller's, but for those that are stored
+            write(files, folder)
+            (folder / "driver.c").write_text(ALONE)
+        else:
+            write_driver(files, code, folder)
+            (folder / "self_test.c").write_text(self.shipped(files))
         sanitize = ("-std=gnu99", *(flag for flag in SANITIZE if flag != "-std=c99"))
-        for flags in self.levels if strictly else self.levels[:1]:
+        for flags in {"best": self.levels[:1], "others": self.levels[1:]}.get(how, self.levels):
             style = (*(sanitize if strictly else ("-O0",)), *flags)
             build(folder, style, ("-c", "model.c"), ("driver.c", "model.o", "-o", "driver"))
-            for name, both in run_driver(program, self.expected.rows, folder, SECONDS).items():
+            if takes_kernel(code):
+                run([folder / "driver"])
+                continue
+            for name, both in run_driver(code, self.expected.rows, folder, SECONDS).items():
                 for said in both:
                     judge(self.expected, name, said)
             if strictly:
                 build(folder, style, ("self_test.c", "model.o", "-o", "self_test"))
-                done = subprocess.run([folder / "self_test"], capture_output=True, timeout=SECONDS)
-                assert done.returncode == 0, done.stdout
+                run([folder / "self_test"])
+        if strictly:
+            self.check_spoiled(files, folder)
+        if how != "others" and (code.input.text or code.categories.texts):
+            write_word_driver(code, folder)
+            build(folder, style, ("driver.c", "model.o", "-o", "driver"))
+            check_words(code, self.program, self.request.number, self.texts, folder, SECONDS)
+
+    def check_spoiled(self, files: Mapping[str, str], folder: Path) -> None:
+        """Fails unless the self-test sees one wrong number among those it expects."""
+        before, stored = files["model.c"].split("int model_self_test(void)\n")
+        (folder / "driver.c").write_text(ALONE)
+        for table in ("expected", "labels"):
+            wrong, count = re.subn(rf"( {table}\[.*\] = {{\s*(?:{{ )?)", r"\g<1>1000 + ", stored, count=1)
+            (folder / "model.c").write_text(f"{before}int model_self_test(void)\n{wrong}")
+            build(folder, ("-O0",), ("driver.c", "model.c", "-o", "driver"))
+            done = subprocess.run([folder / "driver"], timeout=SECONDS)
+            assert done.returncode == count, f"{done.returncode} rows fail, {count} should"
+        write(files, folder)
 
     def shipped(self, files: Mapping[str, str]) -> str:
         """The test of kit cmake."""
@@ -131,15 +180,17 @@ class Job:
         return kit["cmake/model/tests/self_test.c"]
 
     def seen(self, files: Mapping[str, str], folder: Path) -> str:
-        """What the compiler sees here."""
-        for name, text in files.items():
-            (folder / name).write_text(text)
+        """What the compiler sees here, but for white space."""
+        write(files, folder)
         compiler = (*sanitizing_compiler(), "-E", "-P", "model.c")
-        return "".join(attempt(compiler, folder, *flags).stdout for flags in self.levels)
+        found = (attempt(compiler, folder, *flags).stdout for flags in self.levels)
+        return " ".join(" ".join(found).split())
 
     def work(self, files: Mapping[str, str], folder: Path) -> int:
         """How many blocks of code run for the rows, in all instruction sets."""
         assert self.emitted.code
+        if takes_kernel(self.emitted.code.program):
+            return 0
         write_driver(files, self.emitted.code.program, folder)
         (folder / "counter.c").write_text(COUNTER)
         given = np.ascontiguousarray(self.expected.rows, dtype=TYPES[row_type(self.emitted.code.program)])
@@ -161,6 +212,17 @@ class Job:
         return [[f"-DMODEL_NO_{isa}" for isa in one] for one in (LEVELS.values() if several else [[]])]
 
 
+def write(files: Mapping[str, str], folder: Path) -> None:
+    for name, text in files.items():
+        (folder / name).write_text(text)
+
+
+def run(command: list[Path]) -> None:
+    """Fails unless all is well."""
+    done = subprocess.run(command, capture_output=True, timeout=SECONDS)
+    assert done.returncode == 0, done.stdout
+
+
 def build(folder: Path, flags: tuple[str, ...], *steps: tuple[str, ...]) -> None:
     for step in steps:
         done = attempt(sanitizing_compiler(), folder, "-w", "-DMODEL_SELF_TEST", *flags, *step)
@@ -168,62 +230,67 @@ def build(folder: Path, flags: tuple[str, ...], *steps: tuple[str, ...]) -> None
             raise Invalid(done.stderr)
 
 
+def alike(labels: Any, others: Any) -> Any:
+    """Where labels are the same, all of them if rows have several."""
+    return (labels == others).reshape(len(labels), -1).all(axis=1)
+
+
 def near_boundary(program: Program, rows: Any) -> Any:
     """Rows between others of another label, bisected until float32 has no closer ones."""
     random = np.random.default_rng(2)
     a, b = (rows[random.integers(0, len(rows), 2 * ROWS)].astype(np.float32) for _ in range(2))
     label = interpret(program, a)["label"]
-    differ = label != interpret(program, b)["label"]
+    differ = ~alike(label, interpret(program, b)["label"])
     a, b, label = a[differ][:ROWS], b[differ][:ROWS], label[differ][:ROWS]
     for _ in range(30 if len(a) else 0):
         middle = (a + b) / 2
-        same = (interpret(program, middle.astype(np.float64))["label"] == label)[:, None]
+        same = alike(interpret(program, middle.astype(np.float64))["label"], label)[:, None]
         a, b = np.where(same, middle, a), np.where(same, b, middle)
     return np.vstack([a, b]).astype(np.float64)
 
 
-def jobs(names: Iterable[str], kept: Path | None = None) -> Iterator[Job]:
-    """Every emission as C of these cases of the replay; programs are kept in a folder, if one is given."""
-    for name in names:
-        case = CASES[name]
-        rows = case.data()[0]
-        path = kept / f"{name}.svmc" if kept else None
-        program = Program.load(path) if path and path.exists() else program_of(case)
-        if path and not path.exists():
-            program.save(path)
-        if program.input.text:
-            rows = program.counts(rows).toarray()
-        for how in case.emissions:
-            if how.get("target", "c") == "c" and how.get("profile") and "kit" not in how:
-                yield job(name, program, rows, **how)
+def replayed(case: str) -> Iterator[Job]:
+    """Every emission of a case of the replay as C."""
+    its = CASES[case]
+    program, rows = program_of(its), its.data()[0]
+    if not program.input.text:
+        rows = np.asarray(as_rows(rows, program.n_features, program.feature_names, program.categories))
+    for how in its.emissions:
+        if how.get("target", "c") == "c" and how.get("profile") and "kit" not in how:
+            yield job(case, program, rows, **how)
 
 
-def small_jobs() -> Iterator[Job]:
-    """Small programs of other tests, with nodes that the replay has in large programs, or not at all."""
-    for name, (program, rows) in small_programs().items():
-        for profile in ("portable", "host"):
-            yield job(name, program, rows, profile)
-    for name, (program, rows) in steady_programs().items():
-        for profile, precision in (("portable", "f32"), ("device", "f32"), ("portable", "f64")):
-            yield job(name, program, rows, profile, precision)
-    for name, (program, rows) in steady_ties().items():
-        for profile in ("portable", "device"):
-            yield job(name, program, rows, profile, exactly=True)
-    for name, (program, rows) in exact_programs().items():
-        for profile in ("portable", "host", "device"):
-            yield job(name, program, rows, profile, exactly=True)
-    for name, (program, rows) in precise_programs().items():
-        for profile in ("portable", "host"):
-            yield job(name, program, rows, profile, "f64")
-    for name, (program, rows) in crossed_programs().items():
-        for profile, precision in (("portable", "f32"), ("host", "f32"), ("portable", "f64")):
-            yield job(name, program, rows, profile, precision)
-    for name, (program, rows) in sparse_programs().items():
-        for profile, precision in (("portable", "f32"), ("host", "f32"), ("host", "f64")):
-            yield job(name, program, rows, profile, precision, "sparse")
-    for name, (program, rows) in (large_programs() | certain_planes() | long_sums()).items():
-        for profile in ("portable", "host", "device"):
-            yield job(name, program, rows, profile)
+# Small programs of other tests, with nodes that the replay has in large programs, or not at all.
+BOTH = (("portable",), ("host",))
+ALL = (*BOTH, ("device",))
+SMALL: dict[str, tuple[Callable[[], Programs], tuple[tuple[str, ...], ...]]] = {
+    "small": (small_programs, BOTH),
+    "steady": (steady_programs, (("portable",), ("device",), ("portable", "f64"))),
+    "steady ties": (steady_ties, (("portable",), ("device",))),
+    "ties": (exact_programs, ALL),
+    "precise": (precise_programs, (("portable", "f64"), ("host", "f64"))),
+    "crossed": (crossed_programs, (*BOTH, ("portable", "f64"))),
+    "sparse": (
+        sparse_programs,
+        (("portable", "f32", "sparse"), ("host", "f32", "sparse"), ("host", "f64", "sparse")),
+    ),
+    "large": (large_programs, ALL),
+    "planes": (certain_planes, ALL),
+    "long": (long_sums, ALL),
+    "texts": (text_programs, (("portable",), ("device",), ("portable", "f64"))),
+}  # fmt: skip
+
+
+def small(group: str) -> Iterator[Job]:
+    """The emissions of a group."""
+    programs, ways = SMALL[group]
+    for name, (program, rows) in programs().items():
+        for way in ways:
+            yield job(name, program, rows, *way, exactly="ties" in group)
+
+
+def whole() -> Iterator[Job]:
+    """Programs of whole numbers."""
     for precision, profile in (("q15", "device"), ("q7", "portable")):
         for name, program in fixed_programs(precision).items():
             if name != "tree_reach":  # which is measured in float, so that rounding decides at its end
@@ -234,10 +301,13 @@ def job(
     name: str, program: Program, X: Any, profile: str, precision: str = "f32", tables: str | None = None,
     given: str | None = None, soft_double: bool = True, exactly: bool = False,
 ) -> Job:  # fmt: skip
+    """X may be texts where the program takes some."""
+    texts = tuple(one.encode("utf-8", "replace") for one in X) if program.input.text else ()
+    X = program.counts(X).toarray() if texts else X
     request = Request.of(program, "c", "model", precision, profile, tables, soft_double)
     ready, request = prepare(program, request, None if program.number else X, None, given)
     words = "-".join(filter(None, (profile, precision, tables, given)))
-    return Job(f"{name}/{words}", ready, request, emit_targets(ready, request), X, exactly)
+    return Job(f"{name}/{words}", ready, request, emit_targets(ready, request), X, exactly, texts)
 
 
 @cache
@@ -273,20 +343,23 @@ def _use(sources: Mapping[str, str]) -> None:
 
 def users(all_jobs: Iterable[Job]) -> dict[tuple[str, int], list[Job]]:
     """The jobs that each line of each template goes into, those with little C first."""
-    found: dict[tuple[str, int], list[tuple[int, Job]]] = {}
+    found: dict[tuple[str, int], list[Job]] = {}
+    with marks():
+        for one in sorted(all_jobs, key=lambda job: job.size):
+            for place in one.lines:
+                found.setdefault(place, []).append(one)
+    return few(found | inline_macros(found))
+
+
+@contextmanager
+def marks() -> Iterator[None]:
+    """Every line of every template says where it stands."""
     check, emitter.check_tables = emitter.check_tables, lambda *_: None  # which marks would confuse
     try:
         with instead({template: marked(template) for template in templates()}):
-            for one in all_jobs:
-                text = "".join(one.files().values())
-                for template, at in set(re.findall(r"@(c/[\w/.]+):(\d+)@", text)):
-                    found.setdefault((template, int(at)), []).append((len(text), one))
+            yield
     finally:
         emitter.check_tables = check
-    ordered = {
-        key: [one for _, one in sorted(some, key=lambda pair: pair[0])] for key, some in found.items()
-    }
-    return few(ordered | inline_macros(ordered))
 
 
 def inline_macros(found: Mapping[tuple[str, int], list[Job]]) -> dict[tuple[str, int], list[Job]]:
@@ -295,7 +368,7 @@ def inline_macros(found: Mapping[tuple[str, int], list[Job]]) -> dict[tuple[str,
     for (template, _), some in found.items():
         by_template.setdefault(template, {}).update((one.name, one) for one in some)
     return {
-        (template, at): list(some.values())
+        (template, at): sorted(some.values(), key=lambda job: job.size)
         for template, some in by_template.items()
         for at, line in enumerate(read(template).splitlines())
         if "{% macro " in line and "{% endmacro %}" in line

@@ -26,12 +26,14 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from jinja2 import TemplateError
 
 from svmcompile.errors import EmitError
 from tests.mutants.equivalent import reason
-from tests.mutants.jobs import LARGEST, Invalid, Job, instead, jobs, small_jobs, users
+from tests.mutants.jobs import How, Invalid, Job, instead, users
+from tests.mutants.kept import Kept
 from tests.mutants.mutation import Mutant, mutants, templates
 from tests.replay.cases import CASES
 
@@ -44,10 +46,24 @@ def original(job: Job) -> dict[str, str]:
 
 
 @cache
-def passes(job: Job, strictly: bool) -> bool:
+def seen(job: Job) -> str:
+    """What the compiler sees without any mutation."""
+    with TemporaryDirectory() as folder:
+        return job.seen(original(job), Path(folder))
+
+
+@cache
+def work(job: Job) -> int:
+    """How much work it is without any mutation."""
+    with TemporaryDirectory() as folder:
+        return job.work(original(job), Path(folder))
+
+
+@cache
+def passes(job: Job, how: How) -> bool:
     """Without any mutation; else nothing a job says about mutants counts."""
     with TemporaryDirectory() as folder:
-        job.check(original(job), Path(folder), strictly)
+        job.check(original(job), Path(folder), how)
     return True
 
 
@@ -64,11 +80,13 @@ def fate(mutant: Mutant, used_by: list[Job]) -> tuple[str, str]:
             return "invalid", str(error)
         if files != original(job):
             changed.append((job, files))
-            if found := verdict(job, files, strictly=False):
+            if found := verdict(job, files, "best"):
                 return found
-    for job, files in changed[:STRICT]:
-        if found := verdict(job, files, strictly=True):
-            return found
+    rounds: tuple[tuple[How, Any], ...] = ("others", changed), ("strictly", changed[:STRICT])
+    for how, some in rounds:
+        for job, files in some:
+            if found := verdict(job, files, how):
+                return found
     return spared(mutant, changed)
 
 
@@ -81,12 +99,12 @@ def spread(used_by: list[Job]) -> list[Job]:
     return others + (odd if len(odd) < 3 else [odd[0], odd[len(odd) // 2], odd[-1]])
 
 
-def verdict(job: Job, files: Mapping[str, str], strictly: bool) -> tuple[str, str] | None:
+def verdict(job: Job, files: Mapping[str, str], how: How) -> tuple[str, str] | None:
     try:
         with TemporaryDirectory() as folder:
-            job.check(files, Path(folder), strictly)
+            job.check(files, Path(folder), how)
     except (AssertionError, subprocess.TimeoutExpired, ValueError) as error:
-        assert passes(job, strictly)
+        assert passes(job, how)
         return "killed", f"{job.name}: {type(error).__name__}"
     except Invalid as error:
         return "invalid", str(error)
@@ -101,9 +119,9 @@ def spared(mutant: Mutant, changed: list[tuple[Job, dict[str, str]]]) -> tuple[s
         return "equivalent", why
     with TemporaryDirectory() as name:
         folder = Path(name)
-        if all(job.seen(files, folder) == job.seen(original(job), folder) for job, files in changed):
+        if all(job.seen(files, folder) == seen(job) for job, files in changed):
             return "elsewhere", ""
-        if any(job.work(files, folder) > job.work(original(job), folder) for job, files in changed):
+        if any(job.work(files, folder) > work(job) for job, files in changed):
             return "slower", ""
     return "survived", ", ".join(job.name for job, _ in changed)
 
@@ -114,16 +132,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=23)
     parser.add_argument("--only", default="", help="templates whose name contains this")
     parser.add_argument("--skip", type=int, default=0, help="mutants of the sample that were tried before")
-    parser.add_argument("--programs", type=Path, help="a folder that keeps compiled programs")
     parser.add_argument("cases", nargs="*", help="of tests/replay/cases.py (default: all)")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
-    every = (*jobs(asked.cases or CASES, asked.programs), *small_jobs())
-    small = [one for one in every if len(one.emitted.c["model.c"]) < LARGEST]
-    lines = users(small)
+    kept = Kept(asked.cases or CASES)
+    lines = users(kept.jobs())
+    kept.save()
     sample = [one for template in templates() if asked.only in template for one in mutants(template)]
     random.Random(asked.seed).shuffle(sample)
-    print(f"{len(sample):,} mutants, {len(small)} emissions", flush=True)
+    print(f"{len(sample):,} mutants, {len(kept.jobs())} emissions", flush=True)
     fates: Counter[str] = Counter()
     end = time.monotonic() + 60 * asked.minutes
     for mutant in sample[asked.skip :]:
@@ -139,6 +156,7 @@ def main() -> None:
             end="\r",
             file=sys.stderr,
         )
+    kept.save()
     tried, killed = fates.total(), fates["killed"] + fates["refused"]
     print(", ".join(f"{count} {what}" for what, count in fates.most_common()))
     meant = killed + fates["survived"] + fates["in no program"]

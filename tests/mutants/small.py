@@ -10,7 +10,10 @@ import numpy as np
 from programs import lists, paths, probabilities, routes
 from programs.leaves import RECIPES, leaf_rows
 from programs.taylor_votes import cyclic, tangled, vote_of
-from sklearn.gaussian_process import GaussianProcessRegressor
+from programs.texts import KINDS, LABELS, TEXTS
+from sklearn.base import clone
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Matern, RationalQuadratic
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.kernel_ridge import KernelRidge
@@ -37,7 +40,7 @@ def small_programs() -> Programs:
     """By name, with rows."""
     rows = normal_rows(200, "f64")
     found = _staged() | _random()
-    for method, classes in itertools.product(("certified", "anytime"), (3, 5)):
+    for method, classes in itertools.product(("certified", "anytime"), (3, 5, 20)):
         program = compile_svm(in_circles(classes), method, Data(rows, None), {"force": True})
         found[f"{method} {classes} circles"] = program, rows
     for kernel in (RBF, WHOLE, Kernel("sigmoid", 0.1)):
@@ -244,9 +247,25 @@ def crossed_programs() -> Programs:
     for name, kernel in kernels.items():
         process = GaussianProcessRegressor(kernel, alpha=0.1, optimizer=None).fit(X, y)
         found[f"process {name}"] = sc.compile(process), rows
+    sure = GaussianProcessClassifier(RationalQuadratic(), optimizer=None).fit(X, y > 0)
+    one = sure.base_estimator_  # never as sure as this, however it is trained
+    one.pi_ = one.y_train_ - 100 * (one.y_train_ - one.pi_)
+    found["process sure"] = sc.compile(sure), rows
     for kind in ("chi2", "additive_chi2"):
         found[f"ridge {kind}"] = sc.compile(KernelRidge(kernel=kind, gamma=0.5).fit(X, y)), np.abs(rows)
     return found
+
+
+def text_programs() -> Programs:
+    """Every kind of vectorizer, before sums of terms and before whole rows; more terms than fit at once."""
+    words = [f"word{at}" for at in range(300)]
+    long = [" ".join(words[at::3]) for at in range(3)] + [" ".join(reversed(words))]
+    found: Programs = {}
+    for name, kind in KINDS.items():
+        machine = SVC() if name in ("words", "in-words", "hashed") else LinearSVC(random_state=0)
+        found[f"text {name}"] = sc.compile(make_pipeline(clone(kind), machine).fit(TEXTS, LABELS)), TEXTS
+    model = make_pipeline(TfidfVectorizer(ngram_range=(1, 2)), LinearSVC(random_state=0))
+    return found | {"text long": (sc.compile(model.fit(long, np.arange(4) % 2)), long)}
 
 
 def precise_programs() -> Programs:

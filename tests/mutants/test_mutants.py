@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from targets.c_cases import normal_rows, program_of
 
+from tests.mutants import kept
 from tests.mutants.equivalent import reason
 from tests.mutants.jobs import Job, instead, job, users
 from tests.mutants.mutation import Mutant, mutants, read, templates
@@ -52,6 +55,27 @@ def test_lines_are_traced_to_programs(small: Job) -> None:
     assert {template for template, _ in found} < set(templates())
 
 
+def test_jobs_are_kept_until_code_changes(
+    small: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+
+    def make() -> list[Job]:
+        made.append(small)
+        return [small]
+
+    monkeypatch.setattr(kept, "FOLDER", tmp_path)
+    monkeypatch.setattr(kept, "makers", lambda _: [("one", make, ("tests/mutants/small.py",))])
+    found = kept.Kept()
+    users(found.jobs())
+    found.save()
+    again = kept.Kept().jobs()[0]
+    assert again.files() == small.files() and again.lines == small.lines and len(made) == 1
+    monkeypatch.setattr(kept, "digest", lambda _: "other")
+    kept.Kept()
+    assert len(made) == 2 and len([*tmp_path.iterdir()]) == 1
+
+
 @pytest.mark.parametrize(
     ("old", "new", "is_same"),
     [
@@ -62,6 +86,8 @@ def test_lines_are_traced_to_programs(small: Job) -> None:
             True,
         ),
         ("double lanes[4] = {0}, total = 0;", "double lanes[5] = {0}, total = 0;", True),
+        ("int32_t picks[{{ n.width + 16 }}];", "int32_t picks[{{ n.width + 17 }}];", True),
+        ("int32_t picks[{{ n.width + 16 }}];", "int32_t picks[{{ n.width - 16 }}];", False),
         ("double lanes[4] = {0}, total = 0;", "double lanes[4] = {0}, total = 1;", False),
         ("const {{ real }} y[2] = {z[0], z[1]};", "const {{ real }} y[2] = {z[0], z[2]};", False),
         ("b = rival < own ? own : rival;", "b = rival <= own ? own : rival;", True),
