@@ -145,7 +145,7 @@ def test_feature_names_that_sql_cannot_tell_apart_are_refused(names: Any, messag
 def test_a_query_that_others_changed_opens_no_file(text: str, tmp_path: Any) -> None:
     written, program = tmp_path / "written.db", sc.compile(linear().fit(X, Y))
     form = Form(program, "m", "sql", "f64")
-    with pytest.raises(ReadError, match="not authorized|none of the model's"):
+    with pytest.raises(ReadError, match=r"not authorized|none of the model's"):
         form.model({"m.sql": text.format(written)}).predict(X)
     assert not written.exists()
 
