@@ -91,13 +91,16 @@ class HeadMaker:
         self.nodes: list[ir.Node] = []
         self.tables: dict[str, NDArray[Any]] = {}
         self._taken: set[str] = {SUMS, "x"}
+        self._last: dict[str, int] = {}  # number of each stem
 
     def name(self, stem: str) -> str:
         """A name that nothing has yet."""
-        name, number = stem, 2
+        name, number = stem, self._last.get(stem, 1)
         while name in self._taken:
-            name, number = f"{stem}{number}", number + 1
+            number += 1
+            name = f"{stem}{number}"
         self._taken.add(name)
+        self._last[stem] = number
         return name
 
     def add(self, node: ir.Node) -> str:

@@ -25,14 +25,21 @@ SCHEMA = "schema.json"
 NEWEST = 2  # the protocol of skops files
 MAX_DEPTH = 100
 FREE_SCHEMA = 1 << 22  # bytes of description, which take about ten times as much once parsed
-FREE_BYTES, GROWTH = (
-    1 << 26,
-    64,
-)  # what a file of n bytes may unpack to: the larger of FREE_BYTES and GROWTH * n
+FREE_BYTES, GROWTH = 1 << 26, 64  # a file of n bytes may unpack to the larger of FREE_BYTES and GROWTH * n
+NODE = 8  # what an object weighs, in numbers
 HARMLESS = ("builtins", "collections", "functools", "numpy", "operator", "scipy", "sklearn")
+
+
+def _whole(text: str) -> int:
+    """A number of 64 bits or so; many longer ones could be made to have one hash."""
+    if len(text) > 20:
+        raise ValueError("a whole number of more than 20 digits")
+    return int(text)
+
+
 KEYS: dict[str, Callable[[str], Any]] = {
-    "builtins.str": str, "builtins.int": int, "builtins.float": float, "builtins.bool": "True".__eq__,
-    "numpy.str_": str, "numpy.int64": int, "numpy.float64": float, "numpy.bool": "True".__eq__,
+    "builtins.str": str, "builtins.int": _whole, "builtins.float": float, "builtins.bool": "True".__eq__,
+    "numpy.str_": str, "numpy.int64": _whole, "numpy.float64": float, "numpy.bool": "True".__eq__,
 }  # fmt: skip
 PUBLIC = {
     "sklearn.svm": "SVC NuSVC LinearSVC SVR NuSVR LinearSVR OneClassSVM",
@@ -112,8 +119,8 @@ class _Tree:
         self.archive, self.where, self.size = archive, where, size
         self.most_bytes = max(FREE_BYTES, GROWTH * size)
         self.left = self.most_bytes
-        self.depth = 0
-        self.known: dict[int, Any] = {}
+        self.depth = self.weight = 0
+        self.known: dict[int, tuple[Any, int]] = {}
         self.files: dict[str, Any] = {}
 
     def root(self) -> Any:
@@ -155,16 +162,23 @@ class _Tree:
         """What a node stands for."""
         key = node.get("__id__")
         if key in self.known:
-            return self.known[key]
+            found, weight = self.known[key]
+            self.again(weight)
+            return found
         loader = node["__loader__"]
         if loader == "CachedNode" or self.depth == MAX_DEPTH:
             raise ValueError("nodes refer to each other, or are nested too deep")
-        self.depth += 1
+        self.depth, before = self.depth + 1, self.weight
         found = LOADERS.get(loader, _Tree.inert)(self, node)
-        self.depth -= 1
+        self.depth, self.weight = self.depth - 1, self.weight + NODE
         if isinstance(key, int):
-            self.known[key] = found
+            self.known[key] = found, self.weight - before
         return found
+
+    def again(self, weight: int) -> None:
+        """Count what is used once more: a list of lists that are the same is as long as any."""
+        self.weight += weight
+        self.take(8 * weight)
 
     def type_name(self, node: dict[str, Any]) -> tuple[str, str]:
         """Module and name; an error for a type from elsewhere."""
@@ -220,7 +234,7 @@ class _Tree:
         return getattr(importlib.import_module(module), name)
 
     def plain(self, node: dict[str, Any]) -> Any:
-        return json.loads(node["content"])
+        return json.loads(node["content"], parse_int=_whole)
 
     def items(self, node: dict[str, Any]) -> list[Any]:
         return [self.value(item) for item in node["content"]]
@@ -246,8 +260,11 @@ class _Tree:
                 return found
             return np.array(found.tolist(), dtype=object).reshape(shape)
         file = str(node["file"])
-        if file not in self.files:
+        if file in self.files:
+            self.again(self.files[file].size)
+        else:
             self.files[file] = read_array(self.member(file)).copy()
+            self.weight += self.files[file].size
         whole = self.files[file]
         return whole[()] if name != "ndarray" and whole.ndim == 0 else whole
 

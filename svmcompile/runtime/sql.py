@@ -15,6 +15,7 @@ from svmcompile.runtime.batches import BatchModel
 from svmcompile.targets.sql.model import feature_columns
 from svmcompile.targets.sql.query import TABLE
 
+READS = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION)
 RESULTS = {"predict": "value", "decision_function": "score", "predict_proba": "probability"}
 
 
@@ -48,6 +49,8 @@ class SqlModel(BatchModel):
             columns_of = [column.tolist() for column in self._texts.decoded(rows)]
             values = zip(*columns_of, strict=True)
         base.executemany(f"INSERT INTO {TABLE} VALUES ({marks})", values)
+        # A query that others changed opens no file.
+        base.set_authorizer(lambda act, *_: sqlite3.SQLITE_OK if act in READS else sqlite3.SQLITE_DENY)
         try:
             return base.execute(self._text)
         except sqlite3.Error as error:
@@ -57,6 +60,8 @@ class SqlModel(BatchModel):
         places, found = self._places(name), self._run(rows).fetchall()
         if name == "predict" and self.labels is not None:
             number = {label: place for place, label in enumerate(self.labels.values)}
+            if not all(row[places[0]] in number for row in found):
+                raise ReadError(f"{self.name}.sql: gives a label that is none of the model's")
             out[...] = [number[row[places[0]]] for row in found]
             return
         values = [[np.nan if row[i] is None else row[i] for i in places] for row in found]

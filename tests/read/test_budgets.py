@@ -17,6 +17,7 @@ MOST_SECONDS = 20  # of processor time for each file
 def hostile_files(folder: Path) -> None:
     """Files of a few bytes to a few hundred kilobytes that once cost gigabytes or minutes."""
     import io
+    import json
     import struct
     import zipfile
 
@@ -115,6 +116,18 @@ def hostile_files(folder: Path) -> None:
     skops.io.dump(estimator, folder / "zeros.skops", compression=zipfile.ZIP_DEFLATED, compresslevel=9)
     estimator.support_vectors_ = sparse.csr_matrix((20_000, 10_000))
     skops.io.dump(estimator, folder / "sparse.skops")
+    row: dict[str, object] = {"__loader__": "JsonNode", "content": "1.5"}
+    for level in range(4):
+        again = [{"__loader__": "ListNode", "__id__": level - 1} if level else row] * 149
+        row = {"__loader__": "ListNode", "__id__": level, "content": [row, *again]}
+        row |= {"__module__": "builtins", "__class__": "list"}
+    with zipfile.ZipFile(io.BytesIO(skops.io.dumps(SVC().fit(X, y)))) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    described = json.loads(members["schema.json"])
+    described["content"]["content"]["classes_"] = row
+    with zipfile.ZipFile(folder / "lists.skops", "w", zipfile.ZIP_DEFLATED) as archive:
+        for member, data in (members | {"schema.json": json.dumps(described).encode()}).items():
+            archive.writestr(member, data)
     powers = make_pipeline(PolynomialFeatures(2), SVC()).fit(X, y)
     powers[0].n_features_in_, powers[0].n_output_features_ = 20_000, 200_030_001
     skops.io.dump(powers, folder / "powers.skops")
@@ -149,7 +162,7 @@ for path in map(Path, sys.argv[2:]):
 NAMES = (
     "header.npy", "header.npz", "header.svmc", "negative.onnx", "labels.parquet", "texts.parquet",
     "plain.parquet", "wide.model",
-    "wide.libsvm", "zeros.skops", "sparse.skops", "powers.skops", "bomb.xml", "bomb.pmml",
+    "wide.libsvm", "zeros.skops", "sparse.skops", "powers.skops", "lists.skops", "bomb.xml", "bomb.pmml",
     "wide.pmml", "many.pmml", "deep.xml", "deep.json", "many.yml", "classes.model", "light.model",
 )  # fmt: skip
 

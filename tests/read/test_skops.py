@@ -156,6 +156,17 @@ def with_attribute(estimator, node_of):
     return out.getvalue()
 
 
+def test_whole_numbers_are_short():
+    """Many long ones may have one hash, and a set of them would take minutes."""
+    alike = {
+        "__loader__": "SetNode",
+        "content": [{"__loader__": "JsonNode", "content": str(2**61 * 10**3)}],
+    }
+    content = with_attribute(SVC().fit(*blobs(2)), lambda target: alike)
+    with pytest.raises(ReadError, match="a whole number of more than 20 digits"):
+        load_skops(content, "a.skops")
+
+
 def call_of(function, arguments, target):
     """A node that calls a function with arguments, whose arrays are put into the file."""
     with zipfile.ZipFile(io.BytesIO(skops.io.dumps(arguments))) as inner:

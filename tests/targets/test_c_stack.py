@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, Normalizer, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import (
+    MinMaxScaler,
+    Normalizer,
+    PolynomialFeatures,
+    SplineTransformer,
+    StandardScaler,
+)
 from sklearn.svm import SVC, LinearSVC
 
 import svmcompile as sc
@@ -50,3 +58,53 @@ def test_more_than_the_stack_holds_is_refused(monkeypatch: pytest.MonkeyPatch) -
     program = sc.compile(fitted(300, PolynomialFeatures(2), LinearSVC()))
     with pytest.raises(EmitError, match=r"45,451 features.*target onnx"):
         sc.emit(program)
+
+
+PAINTED = """
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include "wide.h"
+static _Alignas(4096) unsigned char stack[4 << 20];
+static float x[100 * WIDE_N_FEATURES];
+static int32_t labels[100];
+static int calls;
+static void *run(void *nothing)
+{
+    if (calls)
+        wide_predict_batch(x, 100, labels);
+    return nothing;
+}
+int main(void)
+{
+    for (size_t used = 0, before = 0; calls < 2; calls++, before = used) {
+        pthread_attr_t painted;
+        pthread_t thread;
+        memset(stack, 0xA5, sizeof stack);
+        pthread_attr_init(&painted);
+        pthread_attr_setstack(&painted, stack, sizeof stack);
+        pthread_create(&thread, &painted, run, NULL);
+        pthread_join(thread, NULL);
+        for (used = sizeof stack; stack[sizeof stack - used] == 0xA5;)
+            used--;
+        if (calls)
+            printf("%zu", used - before);
+    }
+}
+"""
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("steps", [(), (SplineTransformer(n_knots=4),)], ids=["none", "splines"])
+def test_a_batch_takes_no_more_than_is_stated(steps: tuple[Any, ...], tmp_path: Path) -> None:
+    """Code for older processors, inlined, once took room for its arrays beside those in use."""
+    X = np.random.default_rng(0).normal(size=(60, 300))
+    machine = make_pipeline(*steps, SVC()).fit(X, np.arange(60) % 20)
+    files = sc.emit(sc.compile(machine), name="wide", precision="f32")
+    stated = re.search(r"Stack: .*?(\d+) bytes", str(files["wide.h"]))
+    (tmp_path / "main.c").write_text(PAINTED)
+    for name in ("wide.c", "wide.h"):
+        (tmp_path / name).write_text(str(files[name]))
+    subprocess.run(["cc", "-O2", "-pthread", "-o", "main", "main.c", "wide.c"], cwd=tmp_path, check=True)
+    used = int(subprocess.run([tmp_path / "main"], capture_output=True, check=True).stdout)
+    assert stated and used <= int(stated[1]) + 1200

@@ -17,7 +17,7 @@ from sklearn.preprocessing import MinMaxScaler, Normalizer, PolynomialFeatures, 
 from sklearn.svm import SVC, LinearSVC, LinearSVR
 
 import svmcompile as sc
-from svmcompile.errors import EmitError, OptionError
+from svmcompile.errors import EmitError, OptionError, ReadError
 from svmcompile.flow.form import Form
 
 ROWS = 10_000
@@ -137,6 +137,17 @@ def test_feature_names_that_sql_cannot_tell_apart_are_refused(names: Any, messag
     program = sc.compile(linear().fit(pandas.DataFrame(X, columns=names), Y))
     with pytest.raises(EmitError, match=message):
         sc.emit(program, target="sql")
+
+
+@pytest.mark.parametrize(
+    "text", ["ATTACH '{}' AS other", "PRAGMA user_version = 3", "SELECT 'no' AS label FROM input_rows"]
+)
+def test_a_query_that_others_changed_opens_no_file(text: str, tmp_path: Any) -> None:
+    written, program = tmp_path / "written.db", sc.compile(linear().fit(X, Y))
+    form = Form(program, "m", "sql", "f64")
+    with pytest.raises(ReadError, match=r"not authorized|none of the model's"):
+        form.model({"m.sql": text.format(written)}).predict(X)
+    assert not written.exists()
 
 
 def test_whole_numbers_and_kits_are_refused() -> None:

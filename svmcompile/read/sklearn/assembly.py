@@ -62,7 +62,7 @@ class Assembly:
     whole: Callable[[object], SVM]  # an estimator on its own
     maker: HeadMaker = field(default_factory=HeadMaker)
     machines: list[SVM] = field(default_factory=list)
-    picks: dict[str, Columns] = field(default_factory=dict)
+    picks: dict[Columns, str] = field(default_factory=dict)
     signs: list[int] = field(default_factory=list)
 
     def machine(self, svm: SVM, kind: str) -> Answer:
@@ -114,11 +114,9 @@ class Assembly:
         """Scores as a value of the head."""
         if isinstance(scores, str):
             return scores
-        name = next((name for name, columns in self.picks.items() if columns == scores), None)
-        if name is None:
-            name = self.maker.name("picked")
-            self.picks[name] = scores
-        return name
+        if scores not in self.picks:
+            self.picks[scores] = self.maker.name("picked")
+        return self.picks[scores]
 
     def label(self, answer: Answer) -> str:
         """The label that an answer gives, as a value of the head."""
@@ -164,7 +162,7 @@ class Assembly:
         """The SVM that gives the answer."""
         machines, place = merged(self._turned(), bool(answer.labels and answer.labels.targets))
         scores = None if answer.scores is None else self.value(answer.scores)
-        picked = {name: [place[column] for column in columns] for name, columns in self.picks.items()}
+        picked = {name: [place[column] for column in columns] for columns, name in self.picks.items()}
         head = self._head(answer, scores, picked, len(place))
         alone = machines[0] if len(machines) == 1 else _composite(machines)
         whole = replace(alone, labels=answer.labels, platt=None, link=Link.NONE, one_vs_rest_scores=False)

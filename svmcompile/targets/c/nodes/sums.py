@@ -16,7 +16,7 @@ from svmcompile.ir.kinds import OWN_OFFSETS
 from svmcompile.ir.layout import vectors_and_lanes
 from svmcompile.ir.nodes import lazy_operands, operands
 from svmcompile.ir.program import Program
-from svmcompile.targets.c.api import Body, body, needed, real_of
+from svmcompile.targets.c.api import Body, body, needed, real_of, taken_over
 from svmcompile.targets.c.literals import NUMBERS, wrap
 from svmcompile.targets.c.node import DOUBLE, INT, SIZE, CNode, c_class
 from svmcompile.targets.c.profiles import FAR, INSTRUCTION_SETS, instruction_sets, weights_layout
@@ -328,14 +328,21 @@ class TiledSum(Shaped[ir.TiledSum]):
         if not rows:
             return 0
         tile = max(isa.queries * isa.tile_blocks for isa in INSTRUCTION_SETS) * BLOCK_BYTES
+        sparse = takes_sparse(self.node, self.program)
         packed = max(size * width, self._picks())
         per_row = packed + size + self.gathered() + (DOUBLE + size) * self.out_width
         return (
             rows * per_row
-            + (rows * SIZE if takes_sparse(self.node, self.program) else 0)
-            + size * width
+            + (rows * SIZE if sparse else 0)
+            + (1 if sparse else 2) * self._prepared(deepest)  # of few rows, of many
             + tile
         )
+
+    def _prepared(self, deepest: Callable[[str], int]) -> int:
+        """Bytes of a row that is prepared by a function of its own, and of what comes before."""
+        own, prepare = self.size * self.width, _prepare(self.node, self.program)
+        in_place = taken_over(self.program, self.types, prepare)
+        return max(own, deepest(prepare.out)) + (own if in_place else 0)
 
     def _picks(self) -> int:
         """Bytes of one row's non-zero features, where they are looked for."""
