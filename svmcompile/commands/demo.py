@@ -41,7 +41,7 @@ def run(options: DemoOptions) -> dict[str, Any]:
     """Train, compile, verify and time; every figure of the table, and whether all agree."""
     output = options.output
     with steps("demo", 1 + sum(1 + len(builds) for _, _, builds in METHODS)) as advance:
-        model, X, rows, labels = _train()
+        model, X, rows, labels = train_digits()
         advance(1)
         base = _seconds(model.predict, rows)
         table: list[tuple[Any, ...]] = [("sklearn", "python", "f64", 1.0, 0.0, base * 1e6, 1.0, 0)]
@@ -73,7 +73,7 @@ def run(options: DemoOptions) -> dict[str, Any]:
     }
 
 
-def _train() -> tuple[Any, NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
+def train_digits() -> tuple[Any, NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
     """A digits SVM, its rows, and rows it has not seen: held-out ones and jittered copies."""
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split

@@ -13,6 +13,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 # One model each; test_agreement.py and test_preprocessing.py take them all.
 ARGUMENTS = {
     "auto.py": ["--sets", "moons", "--methods", "metric-tree", "--limits", "0.99"],
+    "auto_limits.py": ["--methods", "exact,linear", "--budget", "20s", "--jobs", "1"],
     "agreement.py": ["linearsvr"],
     "preprocessing.py": ["maxabs"],
     "devices.py": ["cortex-m4f", "exact"],
@@ -27,6 +28,7 @@ ARGUMENTS = {
 }
 PRINTED = {
     "auto.py": "promise kept in",
+    "auto_limits.py": "| `--same-labels` | exact with labels certain |",
     "devices.py": "| 143 of 143 |",
     "rivals.py": "| exact | 94.35 | 100.00 |",
     "preprocessing.py": "broken claims: 0",
