@@ -53,7 +53,7 @@ class Tables:
         if self.precision in ("f32", "f64"):
             weights = self._filled(self.outputs, 1) if self.outputs > 1 else 1
             return number * (rank + 1 + weights)
-        return number * rank + (2 if self.precision == "q7" else 4) + 2 * self.outputs
+        return number * (rank + 2 + self.outputs)
 
     def prototypes(self, sizes: Sizes) -> int:
         return self._filled(sizes.vectors, 2) * self.vector(sizes.rank)
