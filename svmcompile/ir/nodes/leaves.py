@@ -57,6 +57,15 @@ class KernelSumsOfLeaves(SumsOfLeaves):
 
     __slots__ = ()
     level: ClassVar = Level.MATH
+    kernel: Kernel
+
+    @property
+    def shape(self) -> str:
+        return self.kernel.shape
+
+    @property
+    def degree(self) -> int:
+        return self.kernel.degree
 
     @abstractmethod
     def vectors_met(self, at: At, leaf: Leaf, width: int) -> Any:
@@ -146,14 +155,6 @@ class LeafSums(KernelSumsOfLeaves):
     rule: LeafRule
     classes: int
 
-    @property
-    def shape(self) -> str:
-        return self.kernel.shape
-
-    @property
-    def degree(self) -> int:
-        return self.kernel.degree
-
     def vectors_met(self, at: At, leaf: Leaf, width: int) -> Any:
         return at.vectors[leaf.vectors]
 
@@ -183,14 +184,6 @@ class CsrLeaves(KernelSumsOfLeaves):
     kernel: Kernel
     rule: LeafRule
     classes: int
-
-    @property
-    def shape(self) -> str:
-        return self.kernel.shape
-
-    @property
-    def degree(self) -> int:
-        return self.kernel.degree
 
     def result(self, at: At) -> Type:
         found = KernelSumsOfLeaves.result(self, at)
