@@ -2,6 +2,7 @@
 
     python examples/text.py             10,000 texts for each pipeline
     python examples/text.py 1000        so many texts
+    python examples/text.py --quick     100 texts of few words, by pipelines that learnt from few
 
 Made-up texts of 30,000 words, as frequent as words are; each kind of text prefers some of them. The table
 holds C (f32, portable profile) against scikit-learn: labels that differ, the worst error of a decision
@@ -24,7 +25,7 @@ from sklearn.svm import SVC, LinearSVC
 
 import svmcompile as sc
 
-WORDS, LENGTH, TRAINED = 30_000, 150, 1000
+LENGTH = 150
 KINDS = ("sports", "weather", "markets")
 LETTERS = "aaabcdeeeefghiiijklmnoooprstuuvyäéßñжлиωσ"  # noqa: RUF001
 PIPELINES: dict[str, tuple[Any, ...]] = {
@@ -43,16 +44,16 @@ PIPELINES: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-def make_texts(count: int, seed: int) -> tuple[list[str], list[str]]:
+def make_texts(count: int, seed: int, known: int) -> tuple[list[str], list[str]]:
     """Texts and their kinds; words of a kind are ten times as frequent in its texts."""
     letters, chosen = random.Random(0), np.random.default_rng(seed)
-    words = np.array(["".join(letters.choices(LETTERS, k=letters.randrange(2, 10))) for _ in range(WORDS)])
-    frequency = 1.0 / np.arange(10, WORDS + 10)
+    words = np.array(["".join(letters.choices(LETTERS, k=letters.randrange(2, 10))) for _ in range(known)])
+    frequency = 1.0 / np.arange(10, known + 10)
     texts, labels = [], []
     for at in range(count):
         kind = at % len(KINDS)
-        own = np.where(np.arange(WORDS) % 40 == kind, 10.0, 1.0) * frequency
-        some = words[chosen.choice(WORDS, size=LENGTH, p=own / own.sum())].tolist()
+        own = np.where(np.arange(known) % 40 == kind, 10.0, 1.0) * frequency
+        some = words[chosen.choice(known, size=LENGTH, p=own / own.sum())].tolist()
         texts.append(
             " ".join(word.capitalize() if i % 9 == 0 else word for i, word in enumerate(some)) + "."
         )
@@ -69,9 +70,10 @@ def alone(predict: Any, texts: list[str]) -> float:
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
-    texts, labels = make_texts(TRAINED, 0)
-    unseen, _ = make_texts(count, 1)
+    quick, asked = "--quick" in sys.argv, [word for word in sys.argv[1:] if word.isdigit()]
+    count, known = int(asked[0]) if asked else 100 if quick else 10_000, 3_000 if quick else 30_000
+    texts, labels = make_texts(known // 30, 0, known)
+    unseen, _ = make_texts(count, 1, known)
     print(
         "| pipeline | features | texts | labels differ | worst error | C | alone, C | alone, scikit-learn |"
     )

@@ -86,7 +86,6 @@ class _Chunk:
             self._blame(line, fields)
         if self.columns.label is not None:
             self.labels.append(self._label(line, fields[self.columns.label]))
-
         for name, column in self.columns.kept.items():
             self.kept[name].append(fields[column])
 

@@ -193,14 +193,16 @@ def kernel_errors(kernel: Kernel, x: Bounded, vectors: Any, a: Arithmetic) -> tu
 def _rbf_errors(gamma: float, x: Bounded, vectors: Any, a: Arithmetic) -> tuple[Array, Array]:
     """K = 2^exponent, the exponent off by t; no backend's K is above one."""
     exponent = -gamma * np.log2(np.e) * squared_distances(x.value, vectors)
-    values = np.exp2(exponent)
-    sizes, e = np.abs(x.value), x.error
-    norms = np.square(x.value).sum(axis=1)[:, None] + squared_norms(vectors)
-    rounding = a.u * ((most_terms(vectors) + 4) * (sizes @ abs(vectors).T) + 2.5 * norms)
-    moved = e @ abs(vectors).T + ((sizes + e) * e).sum(axis=1)[:, None]
-    t = 2 * abs(gamma) * np.log2(np.e) * (rounding + moved)
-    # Far out t is huge and K is nothing: zero times infinity, which `fmin` leaves out.
-    error = np.fmin(values * np.expm1(np.log(2) * t), np.exp2(np.minimum(exponent + t, 0.0)))
+    values, sizes, e = np.exp2(exponent), np.abs(x.value), x.error
+    t = (most_terms(vectors) + 4) * (sizes @ abs(vectors).T)
+    t = a.u * (t + 2.5 * (np.square(x.value).sum(axis=1)[:, None] + squared_norms(vectors)))
+    if e.any():
+        t += e @ abs(vectors).T + ((sizes + e) * e).sum(axis=1)[:, None]
+    t *= 2 * abs(gamma) * np.log2(np.e)
+    error = np.expm1(np.log(2) * t) * values
+    far = np.isnan(error)  # far out t is huge and K is nothing: zero times infinity
+    error[far] = np.exp2(exponent[far] + t[far])
+    error = np.minimum(error, 1.0)
     return values, error + (values + error) * (a.exp_error + a.u)
 
 

@@ -20,11 +20,12 @@ ARGUMENTS = {
     "rivals.py": ["--quick"],
     "static_checks.py": ["metric_tree"],
     "scoring.py": ["--rows", "3000", "--sklearn-rows", "1000"],
-    "text.py": ["100"],
+    "text.py": ["--quick"],
+    "string_kernel.py": ["--quick"],
     "categories.py": ["1000"],
     "partitions.py": ["--rows", "12000", "--parts", "3"],
     "proto.py": ["--avr-rows", "0", "--seeds", "1", "--quick"],
-    "sparse_models.py": ["--words", "20000", "--vectors", "400", "--only", "models", "--models", "rbf2"],
+    "sparse_models.py": ["--words", "5000", "--vectors", "200", "--only", "models", "--models", "rbf2"],
 }
 PRINTED = {
     "auto.py": "promise kept in",
@@ -45,7 +46,7 @@ PRINTED = {
     "several_labels.py": "all 4 tags the same on 100.00%",
     "partitions.py": "100.00% of labels the same",
     "proto.py": "| digits | 99.17 | max_bytes=2,048 |",
-    "sparse_models.py": "| rbf, 2 classes | LIBSVM | 400 |",
+    "sparse_models.py": "| rbf, 2 classes | LIBSVM | 200 |",
 }
 
 

@@ -121,7 +121,7 @@ def assert_same_probabilities(case):
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(classifiers())
 def test_classifiers_mean_the_same(case):
     assert_same(case)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import skops.io
 from numpy.typing import NDArray
 
+import svmcompile as sc
 from svmcompile.accelerate.registry import accelerate
 from svmcompile.ir.program import Program
 from svmcompile.model.svm import SVM
@@ -54,3 +58,27 @@ def assert_same(svm: SVM, predict: Any, decision_function: Any, rows: Any) -> No
     labels = predict(rows)
     np.testing.assert_array_equal(program.predict(rows), labels)
     assert program.predict(rows).dtype == labels.dtype
+
+
+def assert_every_form(
+    model: Any,
+    rows: Any,
+    folder: Path,
+    atol: float,
+    targets: Sequence[str] = ("c", "onnx"),
+    numbers: Sequence[str] = ("f64", "f32"),
+) -> None:
+    """Stored, compiled and verified in each number type; C of other profiles comes near the original."""
+    skops.io.dump(model, folder / "a.skops")
+    program = sc.compile(folder / "a.skops")
+    for number in numbers:
+        sc.write(sc.emit(program, targets, "m", number, "portable"), folder / number)
+        report = sc.verify(folder / number, model, rows)
+        assert report.ok and report.rows == len(rows)
+        if number == "f64":
+            assert all(one.labels_differing == 0 for one in report.comparisons)
+    wanted = model.decision_function(rows)
+    for profile in ("host", "device"):
+        fast = sc.build(program, profile=profile)
+        np.testing.assert_allclose(fast.decision_function(rows), wanted, atol=atol)
+        assert fast.self_test() in (0, -1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import skops.io
+from read_cases import assert_every_form
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import QuantileTransformer, SplineTransformer, StandardScaler
@@ -98,18 +98,7 @@ def test_every_form_of_a_pipeline(name, tmp_path):
         given[::7, 1] = given[3::5, 2] = np.nan
     chosen = ColumnTransformer([("curves", CURVES[name], [0, 1, 2, 3]), ("scaled", StandardScaler(), [3])])
     model = make_pipeline(chosen, SVC(decision_function_shape="ovo")).fit(X, labels(X))
-    skops.io.dump(model, tmp_path / "a.skops")
-    program = sc.compile(tmp_path / "a.skops")
-    for precision in ("f64", "f32"):
-        sc.write(sc.emit(program, ("c", "onnx"), "m", precision, "portable"), tmp_path / precision)
-        report = sc.verify(tmp_path / precision, model, given)
-        assert report.ok and report.rows == ROWS
-        if precision == "f64":
-            assert all(one.labels_differing == 0 for one in report.comparisons)
-    for profile in ("host", "device"):
-        fast = sc.build(model, profile=profile)
-        np.testing.assert_allclose(fast.decision_function(given), model.decision_function(given), atol=2e-3)
-        assert fast.self_test() in (0, -1)
+    assert_every_form(model, given, tmp_path, 2e-3)
 
 
 def test_a_feature_that_is_not_finite_has_no_curves():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import skops.io
+from read_cases import assert_every_form
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import KNNImputer
 from sklearn.pipeline import make_pipeline
@@ -75,18 +75,7 @@ def test_every_form_of_a_pipeline(name, tmp_path):
     X, columns = rows(500), [0, 1, 2]
     chosen = ColumnTransformer([("codes", ENCODERS[name], columns), ("scaled", StandardScaler(), [3])])
     model = make_pipeline(chosen, SVC(decision_function_shape="ovo")).fit(X, labels(X))
-    skops.io.dump(model, tmp_path / "a.skops")
-    program = sc.compile(tmp_path / "a.skops")
-    sc.write(sc.emit(program, ("c", "onnx", "blob"), "m", "f64", "portable"), tmp_path / "m")
-    report = sc.verify(tmp_path / "m", model, unseen())
-    assert report.ok and report.rows == ROWS
-    assert all(one.labels_differing == 0 for one in report.comparisons)
-    for profile in ("host", "device"):
-        fast = sc.build(model, profile=profile)
-        np.testing.assert_allclose(
-            fast.decision_function(unseen()), model.decision_function(unseen()), atol=2e-4
-        )
-        assert fast.self_test() in (0, -1)
+    assert_every_form(model, unseen(), tmp_path, 2e-4, ("c", "onnx", "blob"), ("f64",))
 
 
 def test_a_feature_that_is_not_finite_has_no_code():

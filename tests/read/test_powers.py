@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import skops.io
+from read_cases import assert_every_form
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PowerTransformer
 from sklearn.svm import SVC, LinearSVC
@@ -62,18 +62,7 @@ def test_rows_are_found_again(method):
 def test_every_form_of_a_pipeline(method, tmp_path):
     X, given = rows(500, method), rows(ROWS, method, 1)
     model = make_pipeline(PowerTransformer(method), SVC(decision_function_shape="ovo")).fit(X, labels(X))
-    skops.io.dump(model, tmp_path / "a.skops")
-    program = sc.compile(tmp_path / "a.skops")
-    for precision in ("f64", "f32"):
-        sc.write(sc.emit(program, ("c", "onnx"), "m", precision, "portable"), tmp_path / precision)
-        report = sc.verify(tmp_path / precision, model, given)
-        assert report.ok and report.rows == ROWS
-        if precision == "f64":
-            assert all(one.labels_differing == 0 for one in report.comparisons)
-    for profile in ("host", "device"):
-        fast = sc.build(model, profile=profile)
-        np.testing.assert_allclose(fast.decision_function(given), model.decision_function(given), atol=5e-3)
-        assert fast.self_test() in (0, -1)
+    assert_every_form(model, given, tmp_path, 5e-3)
 
 
 def test_features_that_have_no_power_have_no_score():

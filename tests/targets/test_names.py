@@ -178,7 +178,7 @@ def test_any_texts_compile_or_are_refused(
         assert_harmless(files[f"model{suffix}"])
         (folder / f"model{suffix}").write_bytes(files[f"model{suffix}"].encode("ascii"))
     for command in compilers().values():
-        compile_c(command, folder, "-std=c99", *WARNINGS, "-c", "model.c")
+        compile_c(command, folder, "-std=c99", *WARNINGS, "-fsyntax-only", "model.c")
 
 
 def encodable(text: str) -> bool:
