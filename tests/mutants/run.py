@@ -82,12 +82,17 @@ def fate(mutant: Mutant, used_by: list[Job]) -> tuple[str, str]:
             changed.append((job, files))
             if found := verdict(job, files, "best"):
                 return found
+    if told := harmless(mutant, changed):
+        return told
     rounds: tuple[tuple[How, Any], ...] = ("others", changed), ("strictly", changed[:STRICT])
     for how, some in rounds:
         for job, files in some:
             if found := verdict(job, files, how):
                 return found
-    return spared(mutant, changed)
+    with TemporaryDirectory() as folder:
+        if any(job.work(files, Path(folder)) > work(job) for job, files in changed):
+            return "slower", ""
+    return "survived", ", ".join(job.name for job, _ in changed)
 
 
 def spread(used_by: list[Job]) -> list[Job]:
@@ -111,19 +116,15 @@ def verdict(job: Job, files: Mapping[str, str], how: How) -> tuple[str, str] | N
     return None
 
 
-def spared(mutant: Mutant, changed: list[tuple[Job, dict[str, str]]]) -> tuple[str, str]:
-    """What a mutant is that no check kills."""
+def harmless(mutant: Mutant, changed: list[tuple[Job, dict[str, str]]]) -> tuple[str, str] | None:
+    """Why no check can kill a mutant, where one knows."""
     if not changed:
         return "unchanged", ""
     if why := reason(mutant):
         return "equivalent", why
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        if all(job.seen(files, folder) == seen(job) for job, files in changed):
-            return "elsewhere", ""
-        if any(job.work(files, folder) > work(job) for job, files in changed):
-            return "slower", ""
-    return "survived", ", ".join(job.name for job, _ in changed)
+    with TemporaryDirectory() as folder:
+        same = all(job.seen(files, Path(folder)) == seen(job) for job, files in changed)
+    return ("elsewhere", "") if same else None
 
 
 def main() -> None:
