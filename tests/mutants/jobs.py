@@ -50,6 +50,7 @@ LARGEST = 1_500_000  # characters of C: beyond, one build takes too long
 ENOUGH = 4  # emissions that each line is in
 SECONDS = 10.0  # a mutant that takes longer does not end
 ROWS = 60
+BATCH = 1100  # rows, more than code takes at once
 How = Literal["best", "others", "strictly"]
 SCALES = (1.0, 6.0)  # of rows whose boundary is looked for: far out, bounds matter more
 
@@ -120,6 +121,8 @@ class Job:
             near = [near_boundary(self.program, scale * rows) for scale in SCALES]
             rows = np.vstack([rows[:ROWS], *near])
         rows = rows_of(self.program, rows, number, 4 * ROWS)
+        if self.is_odd:
+            rows = np.resize(rows, (BATCH, rows.shape[1]))
         return Expected.of(self.program, number, rows)
 
     def files(self) -> Mapping[str, str]:

@@ -37,7 +37,7 @@ from tests.mutants.kept import Kept
 from tests.mutants.mutation import Mutant, mutants, templates
 from tests.replay.cases import CASES
 
-MOST, STRICT = 6, 2  # jobs that a mutant is tried on, and strictly
+MOST, FIRST, STRICT = 9, 3, 2  # jobs that a mutant is tried on, the smallest of them, and strictly
 
 
 @cache
@@ -96,11 +96,12 @@ def fate(mutant: Mutant, used_by: list[Job]) -> tuple[str, str]:
 
 
 def spread(used_by: list[Job]) -> list[Job]:
-    """The smallest, some up to the largest, and odd ones."""
+    """The smallest, as many up to the largest, and odd ones."""
     odd = [one for one in used_by if one.is_odd]
     others = [one for one in used_by if not one.is_odd]
     if len(others) > MOST:
-        others = [*others[: MOST - 2], others[len(others) // 2], others[-1]]
+        step = (len(others) - 1 - FIRST) / (MOST - FIRST - 1)
+        others = others[:FIRST] + [others[FIRST + round(step * at)] for at in range(MOST - FIRST)]
     return others + (odd if len(odd) < 3 else [odd[0], odd[len(odd) // 2], odd[-1]])
 
 
@@ -132,7 +133,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--seed", type=int, default=23)
     parser.add_argument("--only", default="", help="templates whose name contains this")
-    parser.add_argument("--skip", type=int, default=0, help="mutants of the sample that were tried before")
+    parser.add_argument(
+        "--part", default="1/1", help="which part of the sample of how many, for several processes"
+    )
     parser.add_argument("cases", nargs="*", help="of tests/replay/cases.py (default: all)")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -144,7 +147,8 @@ def main() -> None:
     print(f"{len(sample):,} mutants, {len(kept.jobs())} emissions", flush=True)
     fates: Counter[str] = Counter()
     end = time.monotonic() + 60 * asked.minutes
-    for mutant in sample[asked.skip :]:
+    part, parts = map(int, asked.part.split("/"))
+    for mutant in sample[part - 1 :: parts]:
         if time.monotonic() > end:
             break
         used_by = lines.get((mutant.template, mutant.line), [])
@@ -162,7 +166,7 @@ def main() -> None:
     print(", ".join(f"{count} {what}" for what, count in fates.most_common()))
     meant = killed + fates["survived"] + fates["in no program"]
     share = f"{killed} of {meant} that differ are killed ({killed / max(1, meant):.1%})"
-    print(f"{tried} mutants of seed {asked.seed}: {share}")
+    print(f"{tried} mutants of seed {asked.seed}, part {asked.part}: {share}")
     sys.exit(1 if fates["survived"] else 0)
 
 
