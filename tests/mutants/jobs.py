@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import atexit
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, Literal
 
 import numpy as np
 from jinja2 import FunctionLoader
 from programs.whole_numbers import fixed_programs
 from programs.whole_numbers import rows_of as whole_rows
-from targets.c_build import LEVELS, SANITIZE, attempt, sanitizing_compiler
+from targets.c_build import LEVELS, SANITIZE, X86, attempt, sanitizing_compiler
 
 from svmcompile.data.rows import as_rows
 from svmcompile.flow.emission import Emitted, Request, emit_targets, prepare
@@ -226,8 +229,22 @@ def run(command: list[Path]) -> None:
     assert done.returncode == 0, done.stdout
 
 
+@cache
+def vectors() -> tuple[str, ...]:
+    """Flags that have vector instructions declared for clang, which reads them as long as all else."""
+    if "clang" not in sanitizing_compiler()[0] or not X86:
+        return ()
+    folder = Path(mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    (folder / "vectors.h").write_text("#include <immintrin.h>\n")
+    build(folder, ("-O0",), ("-x", "c-header", "vectors.h", "-o", "vectors.pch"))
+    return ("-include-pch", str(folder / "vectors.pch"))
+
+
 def build(folder: Path, flags: tuple[str, ...], *steps: tuple[str, ...]) -> None:
     for step in steps:
+        if flags[0] == "-O0" and "-c" in step and "immintrin" in (folder / "model.c").read_text():
+            step = (*vectors(), *step)
         done = attempt(sanitizing_compiler(), folder, "-w", "-DMODEL_SELF_TEST", *flags, *step)
         if done.returncode:
             raise Invalid(done.stderr)
