@@ -149,7 +149,7 @@ STRANGE = ("sigmoid", "gaussian", "laplacian")  # kernels
 CODED = ("bins", "categories", "ordinals", "targets")  # steps
 BRANCHING = (
     "clipped", "l1", "l2", "max", "powers", "filled", "sampler", "yeo-johnson", "quantiles", "splines",
-    "text", *CODED,
+    "text", "codes-of-text", *CODED,
 )  # fmt: skip
 WITHOUT_VECTORS = ("anytime", "certified", "linear", "metric-tree", "proto", "sv-tree")
 KITS = ("arduino", "platformio", "cmake", "zephyr", "esp-idf", "micropython", "wheel")

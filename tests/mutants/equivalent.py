@@ -54,6 +54,9 @@ REASONS: dict[str, str] = {
     r"if \(filled <=? \{\{ n.width \}\} / \d+\)  ->  if \(filled <=? \{\{ n.width \}\} / \d+\)$": (
         "whether zeros are passed over, or multiplied"
     ),
+    r"^c/categories.* return length < n \? -1 : 1;  ->  return length <= n \?": (
+        "those of the same length have returned"
+    ),
     r"^c/self_test.*  ->  .*(error < tolerances|error > -tolerances)": (
         "the stated error is above what rounding does"
     ),

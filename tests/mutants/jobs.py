@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import atexit
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, Literal
 
 import numpy as np
 from jinja2 import FunctionLoader
 from programs.whole_numbers import fixed_programs
 from programs.whole_numbers import rows_of as whole_rows
-from targets.c_build import LEVELS, SANITIZE, attempt, sanitizing_compiler
+from targets.c_build import LEVELS, SANITIZE, X86, attempt, sanitizing_compiler
 
 from svmcompile.data.rows import as_rows
 from svmcompile.flow.emission import Emitted, Request, emit_targets, prepare
@@ -50,6 +53,7 @@ LARGEST = 1_500_000  # characters of C: beyond, one build takes too long
 ENOUGH = 4  # emissions that each line is in
 SECONDS = 10.0  # a mutant that takes longer does not end
 ROWS = 60
+BATCH = 1100  # rows, more than code takes at once
 How = Literal["best", "others", "strictly"]
 SCALES = (1.0, 6.0)  # of rows whose boundary is looked for: far out, bounds matter more
 
@@ -120,6 +124,8 @@ class Job:
             near = [near_boundary(self.program, scale * rows) for scale in SCALES]
             rows = np.vstack([rows[:ROWS], *near])
         rows = rows_of(self.program, rows, number, 4 * ROWS)
+        if self.is_odd:
+            rows = np.resize(rows, (BATCH, rows.shape[1]))
         return Expected.of(self.program, number, rows)
 
     def files(self) -> Mapping[str, str]:
@@ -223,8 +229,22 @@ def run(command: list[Path]) -> None:
     assert done.returncode == 0, done.stdout
 
 
+@cache
+def vectors() -> tuple[str, ...]:
+    """Flags that have vector instructions declared for clang, which reads them as long as all else."""
+    if "clang" not in sanitizing_compiler()[0] or not X86:
+        return ()
+    folder = Path(mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    (folder / "vectors.h").write_text("#include <immintrin.h>\n")
+    build(folder, ("-O0",), ("-x", "c-header", "vectors.h", "-o", "vectors.pch"))
+    return ("-include-pch", str(folder / "vectors.pch"))
+
+
 def build(folder: Path, flags: tuple[str, ...], *steps: tuple[str, ...]) -> None:
     for step in steps:
+        if flags[0] == "-O0" and "-c" in step and "immintrin" in (folder / "model.c").read_text():
+            step = (*vectors(), *step)
         done = attempt(sanitizing_compiler(), folder, "-w", "-DMODEL_SELF_TEST", *flags, *step)
         if done.returncode:
             raise Invalid(done.stderr)

@@ -37,7 +37,8 @@ from tests.mutants.kept import Kept
 from tests.mutants.mutation import Mutant, mutants, templates
 from tests.replay.cases import CASES
 
-MOST, STRICT = 6, 2  # jobs that a mutant is tried on, and strictly
+MOST, FIRST = 9, 3  # jobs that a mutant is tried on, and the smallest of them
+OTHERS, STRICT = 5, 2  # with every instruction set, and strictly
 
 
 @cache
@@ -82,20 +83,26 @@ def fate(mutant: Mutant, used_by: list[Job]) -> tuple[str, str]:
             changed.append((job, files))
             if found := verdict(job, files, "best"):
                 return found
-    rounds: tuple[tuple[How, Any], ...] = ("others", changed), ("strictly", changed[:STRICT])
+    if told := harmless(mutant, changed):
+        return told
+    rounds: tuple[tuple[How, Any], ...] = ("others", changed[-OTHERS:]), ("strictly", changed[:STRICT])
     for how, some in rounds:
         for job, files in some:
             if found := verdict(job, files, how):
                 return found
-    return spared(mutant, changed)
+    with TemporaryDirectory() as folder:
+        if any(job.work(files, Path(folder)) > work(job) for job, files in changed[-OTHERS:]):
+            return "slower", ""
+    return "survived", ", ".join(job.name for job, _ in changed)
 
 
 def spread(used_by: list[Job]) -> list[Job]:
-    """The smallest, some up to the largest, and odd ones."""
+    """The smallest, as many up to the largest, and odd ones."""
     odd = [one for one in used_by if one.is_odd]
     others = [one for one in used_by if not one.is_odd]
     if len(others) > MOST:
-        others = [*others[: MOST - 2], others[len(others) // 2], others[-1]]
+        step = (len(others) - 1 - FIRST) / (MOST - FIRST - 1)
+        others = others[:FIRST] + [others[FIRST + round(step * at)] for at in range(MOST - FIRST)]
     return others + (odd if len(odd) < 3 else [odd[0], odd[len(odd) // 2], odd[-1]])
 
 
@@ -111,19 +118,15 @@ def verdict(job: Job, files: Mapping[str, str], how: How) -> tuple[str, str] | N
     return None
 
 
-def spared(mutant: Mutant, changed: list[tuple[Job, dict[str, str]]]) -> tuple[str, str]:
-    """What a mutant is that no check kills."""
+def harmless(mutant: Mutant, changed: list[tuple[Job, dict[str, str]]]) -> tuple[str, str] | None:
+    """Why no check can kill a mutant, where one knows."""
     if not changed:
         return "unchanged", ""
     if why := reason(mutant):
         return "equivalent", why
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        if all(job.seen(files, folder) == seen(job) for job, files in changed):
-            return "elsewhere", ""
-        if any(job.work(files, folder) > work(job) for job, files in changed):
-            return "slower", ""
-    return "survived", ", ".join(job.name for job, _ in changed)
+    with TemporaryDirectory() as folder:
+        same = all(job.seen(files, Path(folder)) == seen(job) for job, files in changed)
+    return ("elsewhere", "") if same else None
 
 
 def main() -> None:
@@ -131,7 +134,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--seed", type=int, default=23)
     parser.add_argument("--only", default="", help="templates whose name contains this")
-    parser.add_argument("--skip", type=int, default=0, help="mutants of the sample that were tried before")
+    parser.add_argument(
+        "--part", default="1/1", help="which part of the sample of how many, for several processes"
+    )
     parser.add_argument("cases", nargs="*", help="of tests/replay/cases.py (default: all)")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -143,7 +148,8 @@ def main() -> None:
     print(f"{len(sample):,} mutants, {len(kept.jobs())} emissions", flush=True)
     fates: Counter[str] = Counter()
     end = time.monotonic() + 60 * asked.minutes
-    for mutant in sample[asked.skip :]:
+    part, parts = map(int, asked.part.split("/"))
+    for mutant in sample[part - 1 :: parts]:
         if time.monotonic() > end:
             break
         used_by = lines.get((mutant.template, mutant.line), [])
@@ -161,7 +167,7 @@ def main() -> None:
     print(", ".join(f"{count} {what}" for what, count in fates.most_common()))
     meant = killed + fates["survived"] + fates["in no program"]
     share = f"{killed} of {meant} that differ are killed ({killed / max(1, meant):.1%})"
-    print(f"{tried} mutants of seed {asked.seed}: {share}")
+    print(f"{tried} mutants of seed {asked.seed}, part {asked.part}: {share}")
     sys.exit(1 if fates["survived"] else 0)
 
 
