@@ -294,7 +294,9 @@ class _Tree:
         n_bytes = sum(array.nbytes for array in arrays.values()) + 8 * sum(shape)
         self.take(n_bytes + (0 if stays_sparse(shape, arrays["data"].size) else 8 * shape[0] * shape[1]))
         parts = tuple(arrays[key].copy() for key in ("data", "indices", "indptr"))
-        return getattr(sparse, name)(parts, shape=shape)
+        made = getattr(sparse, name)(parts, shape=shape)
+        made.check_format(full_check=True)  # whoever uses it would read and write where its indices say
+        return made
 
 
 LOADERS: dict[str, Callable[[_Tree, dict[str, Any]], Any]] = {

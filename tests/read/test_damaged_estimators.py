@@ -8,7 +8,7 @@ from read_cases import blobs, program_of
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import KBinsDiscretizer, MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, OneClassSVM
 
 from svmcompile.errors import ReadError, UnsupportedError
@@ -124,4 +124,15 @@ def test_what_libsvm_would_read_beyond_is_refused(kind, name, value):
     machine.fit(X[:12] @ X[:12].T if name == "support_vectors_" else X[:12], y[:12])
     setattr(machine, name, value)
     with pytest.raises(ReadError, match=name.strip("_").replace("n_support", "support")):
+        read(machine)
+
+
+@pytest.mark.parametrize("encoder", [OneHotEncoder(), KBinsDiscretizer(4)])
+def test_flags_beyond_the_last_column_are_refused(encoder):
+    """scikit-learn would read weights far away where the model is compared with the original."""
+    X, y = np.arange(40.0).reshape(20, 2) % 7, np.arange(20) % 2
+    machine = make_pipeline(encoder, LinearSVC()).fit(X, y)
+    own = getattr(encoder, "_encoder", encoder)
+    own._n_features_outs = [10**9, sum(own._n_features_outs) - 10**9]
+    with pytest.raises(ReadError, match="_n_features_outs"):
         read(machine)

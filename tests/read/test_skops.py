@@ -156,6 +156,14 @@ def with_attribute(estimator, node_of):
     return out.getvalue()
 
 
+def test_sparse_matrices_have_their_indices_within():
+    machine = SVC().fit(*blobs(2))
+    machine.extra_ = sparse.csr_matrix(np.eye(5))
+    machine.extra_.indices[0] = 10**6
+    with pytest.raises(ReadError, match="damaged skops file .*indices"):
+        load_skops(skops.io.dumps(machine), "a.skops")
+
+
 def test_whole_numbers_are_short():
     """Many long ones may have one hash, and a set of them would take minutes."""
     alike = {
