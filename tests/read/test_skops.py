@@ -160,7 +160,7 @@ def test_sparse_matrices_have_their_indices_within():
     machine = SVC().fit(*blobs(2))
     machine.extra_ = sparse.csr_matrix(np.eye(5))
     machine.extra_.indices[0] = 10**6
-    with pytest.raises(ReadError, match="damaged skops file .*indices"):
+    with pytest.raises(ReadError, match=r"damaged skops file .*indices"):
         load_skops(skops.io.dumps(machine), "a.skops")
 
 
