@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from programs.nasty import Nasty
 from programs.strategies import origin, programs
 from sklearn.datasets import load_digits, load_iris
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.svm import SVC, SVR, LinearSVC
 
 import svmcompile as sc
@@ -241,3 +242,10 @@ def test_a_value_beyond_the_number_type_has_no_bound() -> None:
     assert np.isinf(bounds.scores[0]).all() and bounds.unstable[0]
     assert np.isfinite(bounds.scores[1]).all()
     assert np.isfinite(error_bounds(program, rows, "f64").scores).all()
+
+
+def test_several_labels_per_row_have_bounds() -> None:
+    X, y = load_iris(return_X_y=True)
+    machine = MultiOutputClassifier(SVC()).fit(X, np.stack([y, y > 0, y < 2], axis=1))
+    bounds = error_bounds(sc.compile(machine), X, "f32")
+    assert np.isfinite(bounds.scores).all() and bounds.unstable.shape == (len(X),)
