@@ -114,8 +114,9 @@ def _check_lengths(fitted: Fitted, count: int) -> None:
     for name in OF_LIBSVM:
         if own.get(name, name) is None:
             raise fitted.damaged(f"{name} is None")
-    support, dual, kept = (own.get(name) for name in ("support_", "_dual_coef_", "support_vectors_"))
-    if support is not None and fitted.numbers("support_", 1).shape != (count,):
+    dual: Any = own.get("_dual_coef_")
+    kept = own.get("support_vectors_")
+    if "support_" in own and fitted.numbers("support_", 1).shape != (count,):
         raise fitted.damaged(f"support_ does not number {count} vectors")
     if getattr(kept, "size", 0) and getattr(kept, "shape", (0,))[0] != count:
         raise fitted.damaged(f"support_vectors_ does not hold {count} vectors")
