@@ -189,3 +189,17 @@ def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     ):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
+
+
+def test_kept_columns_of_parquet_are_sound(tmp_path):
+    """What is carried along is read as late as it is written, where a fault would have no words."""
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    names = pyarrow.array(["first", "second", "first"]).dictionary_encode()
+    parquet.write_table(
+        pyarrow.table({"x": [0.5, 1.5, 2.5], "name": names}), tmp_path / "a.parquet", compression="none"
+    )
+    damaged = (tmp_path / "a.parquet").read_bytes().replace(b"second", b"\xaeecond")
+    (tmp_path / "a.parquet").write_bytes(damaged)
+    with pytest.raises(ReadError, match="UTF8"):
+        read_data(tmp_path / "a.parquet", keep=("name",))

@@ -65,6 +65,7 @@ def _in_child(options: BenchOptions) -> dict[str, Any]:
     package = str(Path(__file__).resolve().parent.parent.parent)
     path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "PYTHONPATH": path, **{f"{name}_NUM_THREADS": "1" for name in THREADS}}
+    environment["PYTHONSAFEPATH"] = "1"  # a numpy.py in the current folder is not ours
     with scratch() as folder:
         request, answer = folder / "request.pickle", folder / "answer.json"
         request.write_bytes(pickle.dumps(options))

@@ -45,7 +45,7 @@ def parquet_parts(path: Path, wanted: table.Wanted, chunk_rows: int) -> Iterator
                 values = values_of(batch.column(columns.names[at]))
                 X[:, at] = column_codes(text, values, columns.names, done, f"{path}: ")
             done += len(X)
-            carried = {name: batch.column(names[column]) for name, column in columns.kept.items()}
+            carried = {name: _sound(batch.column(names[column])) for name, column in columns.kept.items()}
             labels = None if label is None else _labels(path, batch, label)
             yield table.Part(X, labels, columns.names, carried)
 
@@ -118,12 +118,17 @@ def _matrix(
     return matrix
 
 
+def _sound(column: Any) -> Any:
+    """A column whose places in its dictionary exist, and whose text is UTF-8."""
+    column.validate(full=True)
+    return column
+
+
 def values_of(column: Any) -> list[Any]:
     """A column of a batch; equal texts of a dictionary are one object."""
     if not hasattr(column, "dictionary"):
         return list(column.to_pylist())
-    column.validate(full=True)  # of places in the dictionary
-    known = column.dictionary.to_pylist()
+    known = _sound(column).dictionary.to_pylist()
     return [None if at is None else known[at] for at in column.indices.to_pylist()]
 
 
@@ -131,8 +136,7 @@ def _labels(path: Path, batch: Any, label: str) -> NDArray[Any]:
     column = batch.column(label)
     if column.null_count:
         raise ReadError(f"{path}: label column {label!r} holds nulls; every row needs a label")
-    coded = hasattr(column, "dictionary")
-    column.validate(full=True)  # of places in the dictionary
+    coded = hasattr(_sound(column), "dictionary")
     values: Any = (column.dictionary if coded else column).to_numpy(zero_copy_only=False)
     if values.dtype == object:
         texts = [table.check_label_length(str(path), text) for text in values.tolist()]

@@ -10,7 +10,7 @@ Kernel values follow
     dt = u ((d + 4) sum_j |x'_j s'_j| + 5 (|x'|^2 + |s'|^2) / 2) + sum_j (|x'_j| + |s'_j| + e_j) e_j
 
 for an RBF kernel in base 2, where e_j is the error x' already has. Numbers too
-small for full precision add `a.tiny` each. Where a kernel value, or a sum of their sizes, may leave the
+small for full precision add `a.tiny` each. Where a value on the way, or a sum of sizes, may leave the
 number type the bound is infinite, and the row's label is not certain.
 
 A program in whole numbers states the bound on its sums; it holds for rows within range and any path
@@ -69,7 +69,9 @@ def _chunk(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
             value, error, unstable = node.error(At(node, program.tables, env), arithmetic)
             for name in ir.operands(node):
                 unstable = unstable | env[name].unstable
-            env[node.out] = Bounded(value, SECOND_ORDER * error, unstable)
+            if value.dtype.kind == "f":  # no label
+                error = np.where(np.abs(value) + error < arithmetic.largest, SECOND_ORDER * error, np.inf)
+            env[node.out] = Bounded(value, error, unstable)
     ends = [env[output.value] for output in program.outputs]
     errors = {output.name: env[output.value].error for output in program.outputs}
     none = np.zeros((len(x), 0))

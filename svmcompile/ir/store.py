@@ -41,7 +41,7 @@ OLDEST_DATE = (1980, 1, 1, 0, 0, 0)
 TABLE_TYPES = ("<f2", "<f4", "<f8", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4")
 PROBES = "probes"  # the probe rows travel among the tables under this key
 PROBE_PARTS = ("probes.starts", "probes.columns", "probes.values")  # or, without their zeros, under these
-MOST_PROBES = 1 << 10
+MOST_PROBES = 1 << 27  # numbers of probe rows with all their zeros
 
 
 def _upgrade_1_to_2(description: dict[str, Any]) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def _probes(arrays: dict[str, NDArray[Any]], width: int) -> NDArray[Any]:
         return arrays.pop(PROBES)
     starts, columns, values = (arrays.pop(name) for name in PROBE_PARTS)
     flat = starts.ndim == columns.ndim == values.ndim == 1 and len(columns) == len(values)
-    if not (flat and 0 < len(starts) <= MOST_PROBES and 0 < width <= MAX_FEATURES):
+    if not (flat and 0 < width <= MAX_FEATURES and 0 < len(starts) * width <= MOST_PROBES):
         raise ValueError("the probe rows do not fit together")
     check_compressed(starts, columns, width)
     found: NDArray[Any] = np.zeros((len(starts) - 1, width))

@@ -74,8 +74,8 @@ PUBLIC = {
     "sklearn.multiclass": "OneVsOneClassifier OneVsRestClassifier OutputCodeClassifier _ConstantPredictor",
     "sklearn.pipeline": "Pipeline FeatureUnion",
     "sklearn.preprocessing": "StandardScaler MinMaxScaler MaxAbsScaler RobustScaler Normalizer "
-    "PolynomialFeatures FunctionTransformer LabelBinarizer KernelCenterer OneHotEncoder OrdinalEncoder "
-    "TargetEncoder KBinsDiscretizer QuantileTransformer SplineTransformer PowerTransformer",
+    "PolynomialFeatures FunctionTransformer LabelBinarizer LabelEncoder KernelCenterer OneHotEncoder "
+    "OrdinalEncoder TargetEncoder KBinsDiscretizer QuantileTransformer SplineTransformer PowerTransformer",
 }
 NUMBER_TYPES = ("float32", "float64", "int32", "int64")
 ESTIMATORS = {name: module for module, names in PUBLIC.items() for name in names.split()}
@@ -200,7 +200,7 @@ class _Tree:
             attributes = self.value(content)
             if isinstance(attributes, dict):
                 vars(found).update({str(key): value for key, value in attributes.items()})
-        return found
+        return _spline(found) if name == "BSpline" else found
 
     def estimator(self, node: dict[str, Any]) -> Any:
         """An estimator that can be compiled, made without its constructor; others are inert."""
@@ -294,7 +294,17 @@ class _Tree:
         n_bytes = sum(array.nbytes for array in arrays.values()) + 8 * sum(shape)
         self.take(n_bytes + (0 if stays_sparse(shape, arrays["data"].size) else 8 * shape[0] * shape[1]))
         parts = tuple(arrays[key].copy() for key in ("data", "indices", "indptr"))
-        return getattr(sparse, name)(parts, shape=shape)
+        made = getattr(sparse, name)(parts, shape=shape)
+        made.check_format(full_check=True)  # whoever uses it would read and write where its indices say
+        return made
+
+
+def _spline(found: Any) -> Any:
+    """A spline by its own constructor, which checks that its parts fit together; originals call it."""
+    from scipy.interpolate import BSpline
+
+    own = vars(found)
+    return BSpline(own.get("_t", own.get("t")), own.get("_c", own.get("c")), own["k"], own["extrapolate"])
 
 
 LOADERS: dict[str, Callable[[_Tree, dict[str, Any]], Any]] = {

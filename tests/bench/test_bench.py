@@ -74,8 +74,14 @@ def command(iris, tmp_path_factory):
     output = tmp_path_factory.mktemp("command") / "charts"
     words = ["bench", iris.folder, "--data", iris.data, "--model", iris.model, "--trust-pickle", "--json"]
     words += ["--batch", "16", "--repeats", "1", "-o", output]
+    hostile = tmp_path_factory.mktemp("hostile")  # the current folder, whose modules are not ours
+    (hostile / "numpy.py").write_text("raise SystemExit('somebody else ran')")
+    safe = ["-P"] * (sys.version_info >= (3, 11))
     done = subprocess.run(
-        [sys.executable, "-m", "svmcompile", *map(str, words)], capture_output=True, text=True
+        [sys.executable, *safe, "-m", "svmcompile", *map(str, words)],
+        cwd=hostile if safe else None,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout, output

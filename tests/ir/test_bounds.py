@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from programs.nasty import Nasty
 from programs.strategies import origin, programs
 from sklearn.datasets import load_digits, load_iris
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.svm import SVC, SVR, LinearSVC
 
 import svmcompile as sc
@@ -230,3 +231,21 @@ def test_no_rows_give_empty_bounds() -> None:
     bounds = error_bounds(sc.compile(model), rows[:0], "f32")
     assert bounds.scores.shape == (0, 3)
     assert bounds.unstable.shape == (0,)
+
+
+def test_a_value_beyond_the_number_type_has_no_bound() -> None:
+    """Votes take such sums back into range, where float has only infinities to compare."""
+    machine = LinearSVC().fit(*load_iris(return_X_y=True))
+    machine.coef_ = machine.coef_ * 1e38
+    program, rows = sc.compile(machine), np.array([[50.0, 30.0, 10.0, 2.0], [0.05, 0.03, 0.01, 0.0]])
+    bounds = error_bounds(program, rows, "f32")
+    assert np.isinf(bounds.scores[0]).all() and bounds.unstable[0]
+    assert np.isfinite(bounds.scores[1]).all()
+    assert np.isfinite(error_bounds(program, rows, "f64").scores).all()
+
+
+def test_several_labels_per_row_have_bounds() -> None:
+    X, y = load_iris(return_X_y=True)
+    machine = MultiOutputClassifier(SVC()).fit(X, np.stack([y, y > 0, y < 2], axis=1))
+    bounds = error_bounds(sc.compile(machine), X, "f32")
+    assert np.isfinite(bounds.scores).all() and bounds.unstable.shape == (len(X),)

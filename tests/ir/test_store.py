@@ -21,6 +21,7 @@ from programs.strategies import machine_programs, origin, programs
 from svmcompile.data.text import Text, Vectorizer
 from svmcompile.errors import ReadError
 from svmcompile.ir import nodes as ir
+from svmcompile.ir import store
 from svmcompile.ir.check import check
 from svmcompile.ir.kernel import Kernel
 from svmcompile.ir.program import Claim, Input, Labels, Origin, Output, Program, Saving
@@ -340,3 +341,13 @@ def test_text_of_a_stored_program_is_checked(change: dict[str, Any]) -> None:
         archive.writestr("tables.npz", members["tables.npz"])
     with pytest.raises(ReadError):
         from_bytes(buffer.getvalue())
+
+
+def test_probe_rows_without_their_zeros_are_few() -> None:
+    """A file of a few kilobytes could claim 16 GB of them."""
+    none = np.zeros(0)
+    parts = dict(
+        zip(store.PROBE_PARTS, (np.zeros(1001, np.int32), none.astype(np.int32), none), strict=True)
+    )
+    with pytest.raises(ValueError, match="the probe rows do not fit together"):
+        store._probes(parts, 2_000_000)

@@ -8,8 +8,8 @@ from read_cases import blobs, program_of
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
-from sklearn.svm import SVC, LinearSVC, LinearSVR, OneClassSVM
+from sklearn.preprocessing import KBinsDiscretizer, MinMaxScaler, OneHotEncoder, StandardScaler
+from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, OneClassSVM
 
 from svmcompile.errors import ReadError, UnsupportedError
 from svmcompile.read import read
@@ -103,3 +103,36 @@ def test_missing_attributes(kind, name):
     delattr(part, name)
     with pytest.raises(ReadError, match=r"is missing|cannot be read"):
         read(estimator)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value"),
+    [
+        (SVC, "support_", np.arange(3_000_000, dtype=np.int32)),
+        (SVR, "support_", np.arange(3_000_000, dtype=np.int32)),
+        (SVC, "_n_support", np.array([-2_000_000, 2_000_012], dtype=np.int32)),
+        (SVR, "_n_support", np.zeros(5000, dtype=np.int32)),
+        (SVC, "_intercept_", None),
+        (SVC, "support_vectors_", np.zeros((1, 2))),
+        (SVC, "_dual_coef_", sparse.csr_matrix((1, 12))),
+    ],
+)
+def test_what_libsvm_would_read_beyond_is_refused(kind, name, value):
+    """It runs where a model is compared with the original, and looks at no length itself."""
+    X, y = blobs(2)
+    machine = kind(kernel="precomputed" if name == "support_vectors_" else "rbf")
+    machine.fit(X[:12] @ X[:12].T if name == "support_vectors_" else X[:12], y[:12])
+    setattr(machine, name, value)
+    with pytest.raises(ReadError, match=name.strip("_").replace("n_support", "support")):
+        read(machine)
+
+
+@pytest.mark.parametrize("encoder", [OneHotEncoder(), KBinsDiscretizer(4)])
+def test_flags_beyond_the_last_column_are_refused(encoder):
+    """scikit-learn would read weights far away where the model is compared with the original."""
+    X, y = np.arange(40.0).reshape(20, 2) % 7, np.arange(20) % 2
+    machine = make_pipeline(encoder, LinearSVC()).fit(X, y)
+    own = getattr(encoder, "_encoder", encoder)
+    own._n_features_outs = [10**9, sum(own._n_features_outs) - 10**9]
+    with pytest.raises(ReadError, match="_n_features_outs"):
+        read(machine)

@@ -23,6 +23,7 @@ from sklearn.svm import SVC, SVR
 from svmcompile.commands.support import make, points
 from svmcompile.errors import ReadError, UnsupportedError
 from svmcompile.read import read
+from svmcompile.read.original import load_original
 from svmcompile.read.sklearn.estimators import COMBINED
 from svmcompile.read.sklearn.features import TRANSFORMERS
 from svmcompile.read.sklearn.machines import MACHINES
@@ -36,7 +37,9 @@ def assert_reads(tmp_path, estimator):
     skops.io.dump(estimator, tmp_path / "a.skops")
     svm = read(tmp_path / "a.skops")
     rows = points()[0] + np.random.default_rng(1).normal(size=(60, 4)) / 4
-    np.testing.assert_allclose(program_of(svm).predict(rows), estimator.predict(rows), atol=1e-8)
+    expected = estimator.predict(rows)
+    np.testing.assert_allclose(program_of(svm).predict(rows), expected, atol=1e-8)
+    np.testing.assert_array_equal(load_original(tmp_path / "a.skops", svm).predict(rows), expected)
 
 
 @pytest.mark.parametrize("name", MACHINES)
@@ -154,6 +157,14 @@ def with_attribute(estimator, node_of):
                 data = json.dumps(schema).encode()
             target.writestr(name, data)
     return out.getvalue()
+
+
+def test_sparse_matrices_have_their_indices_within():
+    machine = SVC().fit(*blobs(2))
+    machine.extra_ = sparse.csr_matrix(np.eye(5))
+    machine.extra_.indices[0] = 10**6
+    with pytest.raises(ReadError, match=r"damaged skops file .*indices"):
+        load_skops(skops.io.dumps(machine), "a.skops")
 
 
 def test_whole_numbers_are_short():

@@ -38,6 +38,7 @@ def one_hot_encoder(fitted: Fitted) -> Front:
         others.append(int(own[rare[0]]) if rest and rare.size else -1)  # what was not known is rare, too
         kept = [one for one in range(own.max() + 1) if index is None or one != int(index)]
         shown.append(np.array(kept, dtype=np.int64))
+    _check_widths(fitted, [len(kept) for kept in shown])
     if all(np.array_equal(own, np.arange(len(own))) for own in groups):
         chosen = [values[kept] for values, kept in zip(categories, shown, strict=True)]
         return before.then(_flags(fitted, chosen))
@@ -109,6 +110,8 @@ def bins(fitted: Fitted) -> Front:
     if fitted.optional("dtype") is not None:
         _check_type(fitted)
     edges = [_numbers(fitted, "bin_edges_", one)[1:-1] for one in fitted.get("bin_edges_")]
+    if (inner := fitted.optional("_encoder")) is not None:
+        _check_widths(Fitted(inner, "OneHotEncoder", fitted.where), [len(one) + 1 for one in edges])
     blocks = []
     for inner in edges:
         below = np.eye(len(inner) + 1, len(inner), -1) - np.eye(len(inner) + 1, len(inner))
@@ -238,6 +241,13 @@ def _numbers(fitted: Fitted, name: str, given: Any) -> Array:
     if array.ndim != 1 or array.dtype.kind not in "fiub" or not array.size:
         raise fitted.damaged(f"{name} holds no list of numbers")
     return array.astype(np.float64)
+
+
+def _check_widths(fitted: Fitted, widths: list[int]) -> None:
+    """scikit-learn counts on these where it puts flags side by side, and would write beyond its arrays."""
+    told = fitted.optional("_n_features_outs")
+    if told is not None and list(told) != widths:
+        raise fitted.damaged(f"_n_features_outs is {told!r:.60}, and {widths!r:.60} flags come out")
 
 
 def _rare(fitted: Fitted, at: int) -> NDArray[np.int64]:

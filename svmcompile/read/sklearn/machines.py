@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from svmcompile.data.sparse import is_sparse
 from svmcompile.errors import ReadError, UnsupportedError
 from svmcompile.ir.arithmetic import Array
 from svmcompile.ir.kernel import Kernel
@@ -38,6 +39,11 @@ from svmcompile.read.sklearn.pairwise import (
     recognised,
     seen_vectors,
 )
+
+OF_LIBSVM = (
+    "support_", "support_vectors_", "_n_support", "_dual_coef_", "_intercept_", "_probA", "_probB",
+    "class_weight_",
+)  # fmt: skip
 
 
 def read_classifier(fitted: Fitted) -> SVM:
@@ -96,9 +102,31 @@ def _machine(fitted: Fitted, rule: LabelRule, labels: Labels | None, sign: int =
     intercepts = fitted.numbers("intercept_", 1)
     _check_private(fitted, "dual_coef_", sign * coefficients)
     _check_private(fitted, "intercept_", sign * intercepts)
+    _check_lengths(fitted, coefficients.shape[1])
     points = _training_points(fitted, kernel)
     given: Any = {"front": front, "training_points": points}
     return SVM(kernel, vectors, coefficients, intercepts, rule, UNKNOWN, labels, **given)
+
+
+def _check_lengths(fitted: Fitted, count: int) -> None:
+    """LIBSVM, where it runs the original, reads these arrays without a look at how long they are."""
+    own = vars(fitted.estimator)
+    for name in OF_LIBSVM:
+        if own.get(name, name) is None:
+            raise fitted.damaged(f"{name} is None")
+    dual: Any = own.get("_dual_coef_")
+    kept = own.get("support_vectors_")
+    if "support_" in own and fitted.numbers("support_", 1).shape != (count,):
+        raise fitted.damaged(f"support_ does not number {count} vectors")
+    if getattr(kept, "size", 0) and getattr(kept, "shape", (0,))[0] != count:
+        raise fitted.damaged(f"support_vectors_ does not hold {count} vectors")
+    if is_sparse(dual) and dual.nnz != dual.shape[0] * dual.shape[1]:
+        raise fitted.damaged("_dual_coef_ leaves zeros out")
+    if "_n_support" in own and fitted.role in ("SVC", "NuSVC"):
+        if sum(_counts(fitted, len(fitted.labels()))) != count:
+            raise fitted.damaged(f"n_support_ does not count {count} vectors")
+    elif "_n_support" in own and len(fitted.numbers("_n_support", 1)) > 2:
+        raise fitted.damaged("_n_support has more than two numbers")
 
 
 def _kernel_and_vectors(fitted: Fitted) -> tuple[Seen, Array]:
