@@ -114,6 +114,12 @@ def test_whole_numbers_are_those_of_the_interpreter(
     X, program = MODELS[name][1][0], programs[name]
     fixed = fix(program, precision, widened(range_of_rows(X), precision))  # type: ignore[arg-type]
     assert any(type(node).__name__ == "FixedProjection" for node in fixed.body)
+    sums = next(node for node in fixed.body if type(node).__name__ == "FixedSum")
+    assert fixed.tables[sums.weights].dtype == (np.int8 if precision == "q7" else np.int16)
+    wanted = interpret(program, X)
+    for output, found in interpret(fixed, X).items():
+        if output != "label":
+            assert np.abs(found - wanted[output]).max() <= fixed.origin.details["fixed"]["error"]
     sc.write(sc.emit(program, "c", "m", precision, "device", X=X), tmp_path)
     found, known = sc.load(tmp_path), interpret(sc.Program.load(tmp_path / "m.svmc"), X[:1])
     assert known

@@ -75,6 +75,17 @@ def test_ten_classes_vote():
     assert all(one.proven for one in report.functions), failures(report)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_weights_of_a_byte(classes):
+    model = make_pipeline(StandardScaler(), SVC()).fit(X[classes > Y], Y[classes > Y])
+    small = {"rank": 2, "vectors": 5, "density": 1.0, "steps": 50, "synthetic_rows": 0}
+    program = sc.quantise(sc.compile(model, method="proto", X=X, **small), "q7", X)
+    sums = next(node for node in program.body if isinstance(node, ir.FixedSum))
+    assert program.tables[sums.weights].dtype == np.int8
+    report = prove_functions(program, sc.emit(program, name="m", precision="q7")["m.c"], "m")
+    assert all(one.proven for one in report.functions), failures(report)
+
+
 def test_large_tables_are_strings(monkeypatch):
     monkeypatch.setattr(literals, "MAX_DECIMAL_BYTES", 64)
     program = sc.quantise(sc.compile(make_pipeline(StandardScaler(), SVC()).fit(X, Y)), "q7", X)

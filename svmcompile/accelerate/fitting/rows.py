@@ -137,8 +137,7 @@ def fitting_rows(svm: SVM, data: Data, synthetic: int, limit: int, seed: int) ->
     count = len(z)
     z = np.concatenate([z, made_up_rows(z, synthetic, random)])
     at = np.arange(len(z))
-    sums = kernel_sums(svm, z) if svm.kernel.kind == "precomputed" else Field(svm).values(z)
-    return FittingRows(z, sums, at % HELD_SHARE == HELD_SHARE - 1, at >= count)
+    return FittingRows(z, sums_at(svm, z), at % HELD_SHARE == HELD_SHARE - 1, at >= count)
 
 
 def made_up_rows(rows: Array, count: int, random: np.random.Generator) -> Array:
@@ -217,6 +216,12 @@ def kernel_sums(svm: SVM, z: Array) -> Array:
     return (
         in_blocks(lambda block: svm.kernel.values(block, svm.vectors) @ weights, z, step) + svm.intercepts
     )
+
+
+def sums_at(svm: SVM, z: Array) -> Array:
+    """The same to nearly all digits and several times as fast, where a kernel is a function of products."""
+    by_products = svm.kernel.kind in ("linear", "poly", "rbf", "sigmoid") and not svm.is_sparse
+    return Field(svm).values(z) if by_products else kernel_sums(svm, z)
 
 
 def likeness(svm: SVM, wanted: Array, found: Array) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.fitting.rows import hold_out, kernel_sums, made_up_rows
+from svmcompile.accelerate.fitting.rows import hold_out, made_up_rows, sums_at
 from svmcompile.accelerate.proto.options import ProtoOptions
 from svmcompile.data import Data
 from svmcompile.errors import OptionError
@@ -56,4 +56,4 @@ def known_rows(svm: SVM, data: Data, options: ProtoOptions) -> Known:
     wanted = 0 if options.labels == 1 else options.synthetic_rows  # the SVM alone knows about others
     made = made_up_rows(pool, min(wanted, max(0, int(room))), random)
     z = np.concatenate([z, made])
-    return Known(z, kernel_sums(svm, z), given, kept, held, len(order))
+    return Known(z, sums_at(svm, z), given, kept, held, len(order))

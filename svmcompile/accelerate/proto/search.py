@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from svmcompile.accelerate.proto.rows import Known
 from svmcompile.accelerate.proto.sizes import Sizes, Tables, candidates
 from svmcompile.accelerate.proto.teacher import Teacher
 from svmcompile.accelerate.proto.training import (
+    FINALS_WORK,
     Lesson,
     Trained,
     affordable,
@@ -57,7 +59,7 @@ class Found:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Search:
     """Sizes and trainings for one SVM and its rows."""
 
@@ -81,24 +83,23 @@ class Search:
         return found
 
     def _found(self, tables: Tables) -> Found:
-        lesson = self._lesson()
-        tried = {sizes: self._tried(lesson, sizes) for sizes in self._sizes(tables)}
+        tried = {sizes: self._tried(sizes) for sizes in self._sizes(tables)}
         finalists = sorted(tried, key=lambda sizes: tried[sizes].loss)
         best = finalists[0]
-        finalists = finalists[: affordable(lesson, best, self._steps(lesson, best))]
+        finalists = finalists[: affordable(FINALS_WORK, self.lesson, best, self._steps(best))]
         if len(finalists) > 1:  # a short training favours what learns fast
-            finals = {sizes: self._judged(lesson, sizes, self._steps(lesson, sizes)) for sizes in finalists}
+            finals = {sizes: self._judged(sizes, self._steps(sizes)) for sizes in finalists}
             tried |= finals
             best = min(finals, key=lambda sizes: finals[sizes].loss)
-        return Found(train(lesson, best, self._steps(lesson, best), self.options.seed), best, tables, tried)
+        return Found(train(self.lesson, best, self._steps(best), self.options.seed), best, tables, tried)
 
-    def _steps(self, lesson: Lesson, sizes: Sizes) -> int:
-        return self.options.steps or usual_steps(lesson, sizes)
+    def _steps(self, sizes: Sizes) -> int:
+        return self.options.steps or usual_steps(self.lesson, sizes)
 
-    def _tried(self, lesson: Lesson, sizes: Sizes) -> Trial:
+    def _tried(self, sizes: Sizes) -> Trial:
         """What a short training does."""
-        steps = min(-(-self._steps(lesson, sizes) // TRIAL_SHARE), TRIAL_STEPS)
-        return self._judged(lesson, sizes, min(steps, steps_within(TRIAL_WORK, lesson, sizes)))
+        steps = min(-(-self._steps(sizes) // TRIAL_SHARE), TRIAL_STEPS)
+        return self._judged(sizes, min(steps, steps_within(TRIAL_WORK, self.lesson, sizes)))
 
     def _sizes(self, tables: Tables) -> list[Sizes]:
         options = self.options
@@ -113,7 +114,9 @@ class Search:
         limit = options.max_bytes or DEFAULT_BYTES
         return candidates(tables, options, limit, len(self.known.kept))
 
-    def _lesson(self) -> Lesson:
+    @cached_property
+    def lesson(self) -> Lesson:
+        """All rows."""
         known, share = self.known, self.options.labels
         targets = self.taught.targets(known.sums)
         if share:
@@ -123,12 +126,18 @@ class Search:
         rows = (known.z - self.centre).astype(np.float32)
         return Lesson(rows, targets.astype(np.float32), self.taught.loss)
 
-    def _judged(self, lesson: Lesson, sizes: Sizes, steps: int) -> Trial:
+    @cached_property
+    def seen(self) -> Lesson:
+        """Rows that sizes are tried on: none of those held out."""
+        rows: NDArray[np.intp] = np.concatenate([self.known.kept, self.known.made_up])
+        order = np.random.default_rng(self.options.seed).permutation(rows)
+        return self.lesson.some(np.sort(order[:TRIAL_ROWS]))
+
+    def _judged(self, sizes: Sizes, steps: int) -> Trial:
         """A training without held-out rows, judged by these, or by those kept where there are none."""
-        known, options = self.known, self.options
-        seen: NDArray[np.intp] = np.concatenate([known.kept, known.made_up])
-        seen = np.sort(np.random.default_rng(options.seed).permutation(seen)[:TRIAL_ROWS])
-        short = train_once(lesson.some(seen), sizes, steps, options.seed)
-        held = known.held if len(known.held) else known.kept
-        agreed = self.taught.likeness(known.sums[held], short.scores(lesson.rows[held]))
-        return Trial(short.loss(lesson.some(held)), agreed)
+        known = self.known
+        short = train_once(self.seen, sizes, steps, self.options.seed)
+        others = known.held if len(known.held) else known.kept
+        held = self.lesson.some(others)
+        agreed = self.taught.likeness(known.sums[others], short.scores(held.rows))
+        return Trial(short.loss(held), agreed)

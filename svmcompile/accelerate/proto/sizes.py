@@ -9,7 +9,7 @@ from svmcompile.accelerate.proto.options import ProtoOptions
 from svmcompile.errors import OptionError
 
 # Parts of the limit that are tried: dimensions beside the usual number, shares of the projection.
-PARTS = {1: ((0.75, 1.0, 1.4), (0.45, 0.65, 0.85)), 2: ((1.0,), (0.5, 0.75)), 4: ((1.0,), (0.5, 0.75))}
+PARTS = {1: ((1.0, 1.4, 1.9), (0.45, 0.65, 0.85)), 2: ((1.0,), (0.5, 0.75)), 4: ((1.0,), (0.5, 0.75))}
 LANES = {"f32": 16, "f64": 8}  # of host code; vectors fill two registers, weights of several sums one
 CURVE_POINTS = {"q7": 71, "q15": 257}  # of the exponential in whole numbers, at most
 SCALE_BYTES = 8  # of a feature: two floats
@@ -53,7 +53,7 @@ class Tables:
         if self.precision in ("f32", "f64"):
             weights = self._filled(self.outputs, 1) if self.outputs > 1 else 1
             return number * (rank + 1 + weights)
-        return number * rank + (2 if self.precision == "q7" else 4) + 2 * self.outputs
+        return number * (rank + 2 + self.outputs)
 
     def prototypes(self, sizes: Sizes) -> int:
         return self._filled(sizes.vectors, 2) * self.vector(sizes.rank)

@@ -1,4 +1,4 @@
-"""Training: minibatches with falling steps (Adam), while features are dropped; then L-BFGS on all rows.
+"""Training: minibatches with falling steps (Adam), while features are dropped.
 
 Kingma and Ba, "Adam" (2015). The features that stay are those with the largest weights (hard
 thresholding, as in ProtoNN): all at first, then ever fewer, at last as many as are wanted.
@@ -7,15 +7,16 @@ thresholding, as in ProtoNN): all at first, then ever fewer, at last as many as 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.proto.network import Floats, Loss, Parts, Prototypes
+from svmcompile.accelerate.proto.network import Floats, Loss, Prototypes
 from svmcompile.accelerate.proto.sizes import Sizes
 
 BATCH = 256
-RATE = 0.1  # of the typical size of a part, at first
+RATE = 0.05  # of the typical size of a part, at first
 MOMENTUM, SQUARES = 0.9, 0.999
 DROPS = (0.1, 0.7)  # shares of the steps between which features are dropped, by the same share each time
 DROP_EVERY = 50  # steps
@@ -24,7 +25,7 @@ NEAREST_ROWS = 1000  # that the width is chosen by
 JUDGED_ROWS = 20_000  # that starts are judged by
 PASSES, LEAST_STEPS, MOST_WORK = 40, 2000, 8e10  # times that each row is seen, and products at most
 STARTS, STARTS_WORK = 3, 4e10  # trainings that the best is taken of, and their products
-FINE_STEPS, FINE_VALUES = 30, 4e8  # of L-BFGS; products per step at most, by taking fewer rows
+FINALS_WORK = 1.6e11  # products of the trainings that sizes are judged by at last
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,16 @@ class Lesson:
     rows: Floats  # [n, features], about their mean
     targets: Floats  # [n, outputs]
     loss: Loss
+
+    @cached_property
+    def spread(self) -> Floats:
+        return np.asarray(self.rows.var(axis=0))
+
+    @cached_property
+    def directions(self) -> Floats:
+        """Principal directions, the widest first."""
+        some = self.rows[:START_ROWS].astype(np.float64)
+        return np.asarray(np.linalg.eigh(some.T @ some)[1].T[::-1])
 
     def some(self, at: NDArray[np.intp]) -> Lesson:
         return Lesson(self.rows[at], self.targets[at], self.loss)
@@ -68,20 +79,20 @@ def steps_within(work: float, lesson: Lesson, sizes: Sizes) -> int:
     return max(1, int(work / (BATCH * by_row)))
 
 
-def affordable(lesson: Lesson, sizes: Sizes, steps: int) -> int:
-    """How many trainings of so many steps there is time for, beside the one that counts."""
-    return max(1, min(STARTS, steps_within(STARTS_WORK, lesson, sizes) // steps))
+def affordable(work: float, lesson: Lesson, sizes: Sizes, steps: int) -> int:
+    """How many trainings of so many steps so many products are enough for."""
+    return max(1, min(STARTS, steps_within(work, lesson, sizes) // steps))
 
 
 def train(lesson: Lesson, sizes: Sizes, steps: int, seed: int) -> Trained:
     """Prototypes of these sizes, the best of several starts; the same for the same seed."""
-    starts = range(affordable(lesson, sizes, steps))
+    starts = range(affordable(STARTS_WORK, lesson, sizes, steps))
     known = [train_once(lesson, sizes, steps, seed, start) for start in starts]
-    return _refine(lesson, min(known, key=lambda one: one.loss(lesson)))
+    return min(known, key=lambda one: one.loss(lesson))
 
 
 def train_once(lesson: Lesson, sizes: Sizes, steps: int, seed: int, start: int = 0) -> Trained:
-    """What one start leads to, before the last refinement."""
+    """What one start leads to."""
     random = np.random.default_rng((seed, start))
     network = _start(lesson, sizes, random)
     return _descend(lesson, network, sizes.columns, steps, random)
@@ -89,9 +100,7 @@ def train_once(lesson: Lesson, sizes: Sizes, steps: int, seed: int, start: int =
 
 def _start(lesson: Lesson, sizes: Sizes, random: np.random.Generator) -> Prototypes:
     """Principal directions, with rows for prototypes that are about one apart from the nearest row."""
-    rows = lesson.rows
-    some = rows[:START_ROWS].astype(np.float64)
-    directions = np.linalg.eigh(some.T @ some)[1].T[::-1][: sizes.rank]
+    rows, directions = lesson.rows, lesson.directions[: sizes.rank]
     at = rows @ directions.T.astype(rows.dtype)
     chosen = random.choice(len(rows), sizes.vectors, replace=sizes.vectors > len(rows))
     scale = 1 / np.sqrt(_nearest(at[:NEAREST_ROWS].astype(np.float64), at[chosen].astype(np.float64)))
@@ -112,7 +121,7 @@ def _nearest(at: Floats, vectors: Floats) -> float:
 def _descend(
     lesson: Lesson, start: Prototypes, wanted: int, steps: int, random: np.random.Generator
 ) -> Trained:
-    rows, targets, spread = lesson.rows, lesson.targets, lesson.rows.var(axis=0)
+    rows, targets, spread = lesson.rows, lesson.targets, lesson.spread
     columns = np.arange(rows.shape[1])
     parts = list(start.parts)
     rates = [RATE * _size(part) for part in parts[:2]] + [RATE, RATE]
@@ -123,7 +132,7 @@ def _descend(
             order, next_row = random.permutation(len(rows)), 0
         picked = order[next_row : next_row + batch]
         next_row += batch
-        seen = rows[picked].take(columns, axis=1)
+        seen = rows[picked][:, columns]
         gradients = Prototypes(*parts).loss(seen, targets[picked], lesson.loss)[1]
         fall = 0.5 * (1 + np.cos(np.pi * step / steps))
         for k, gradient in enumerate(gradients):
@@ -156,32 +165,3 @@ def _largest(projection: Floats, spread: Floats, count: int) -> NDArray[np.intp]
     """The features that move the projection most, in their order."""
     order = np.argsort(-np.square(projection).sum(axis=0) * spread, kind="stable")
     return np.sort(order[:count])
-
-
-def _refine(lesson: Lesson, trained: Trained) -> Trained:
-    """All parts by L-BFGS, on as many rows as time allows; features stay."""
-    from scipy.optimize import minimize
-
-    parts = trained.network.parts
-    n, outputs = parts[2].shape
-    work = sum(part.size for part in parts) + n * (len(parts[0]) + outputs)
-    some = np.arange(min(len(lesson.rows), max(BATCH, int(FINE_VALUES / work))))
-    rows = lesson.rows[some][:, trained.columns].astype(np.float64)
-    targets = lesson.targets[some].astype(np.float64)
-    scales = [_size(part) for part in parts]
-
-    def loss(flat: Floats) -> tuple[float, Floats]:
-        value, slopes = Prototypes(*unpacked(flat)).loss(rows, targets, lesson.loss)
-        return value, np.concatenate([(g * s).ravel() for g, s in zip(slopes, scales, strict=True)])
-
-    def unpacked(flat: Floats) -> Parts:
-        ends = np.cumsum([part.size for part in parts])[:-1]
-        pieces = zip(np.split(flat, ends), parts, scales, strict=True)
-        projection, vectors, weights, bias = (one.reshape(part.shape) * s for one, part, s in pieces)
-        return projection, vectors, weights, bias
-
-    begin = np.concatenate([(part / s).ravel() for part, s in zip(parts, scales, strict=True)])
-    found = minimize(
-        loss, begin.astype(np.float64), jac=True, method="L-BFGS-B", options={"maxiter": FINE_STEPS}
-    )
-    return Trained(Prototypes(*unpacked(np.asarray(found.x))), trained.columns)

@@ -199,7 +199,7 @@ class Fixer:
         return fresh(view.base, "q", [item.out for item in (*self.program.body, *self.body)])
 
     def _add_row(self, view: View, row: Row) -> Row:
-        row = replace(row, made=row.base != self.program.input.name, coarser=self.trial.coarser)
+        row = replace(row, made=row.base != self.program.input.name, trial=self.trial)
         if self.trial.projects and (projected := self._projected(row)):
             self.rows.append((view, projected))
             return projected

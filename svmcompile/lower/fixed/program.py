@@ -28,7 +28,8 @@ from svmcompile.lower.fixed.rows import Span, Trial, has_grid, view_of
 from svmcompile.model.head import renamed
 
 FLOATS_ONLY = ("probabilities", "deviation")  # outputs that whole numbers do not give
-WHOLE_PROJECTION = "whole_projection"  # a detail of programs whose method counts on it
+# Details of programs whose method counts on it: a projection in whole numbers, weights of a byte in q7.
+WHOLE_PROJECTION, BYTE_WEIGHTS = "whole_projection", "byte_weights"
 SHARES = (1.0, 0.97, 0.94)  # of the largest scale that are tried
 COARSER = (0, 1, 2)  # times that the cells of a curve are doubled
 # Rows to come may go this share of a range beyond those seen, on either side.
@@ -59,8 +60,10 @@ def _best(
     program: Program, number: Number, spans: dict[str, Span], judged: _Judged, projects: bool = True
 ) -> tuple[Program, tuple[float, float, float]]:
     """The least bad of what is tried out, and how bad that is."""
-    coarser = _coarser(program, number, spans, judged, projects)
-    trials = [Trial(share, coarser, projects) for share in _shares(program, spans)]
+    byte_weights = number == "q7" and bool(program.origin.details.get(BYTE_WEIGHTS))
+    first = Trial(projects=projects, byte_weights=byte_weights)
+    first = replace(first, coarser=_coarser(program, number, spans, judged, first))
+    trials = [replace(first, share=share) for share in _shares(program, spans)]
     made = {trial: _fixed(program, number, spans, trial) for trial in trials}
     trial = min(trials, key=lambda one: judged.badness(made[one]))
     best = _refitted(program, made[trial], judged, lambda changed: _fixed(changed, number, spans, trial))
@@ -84,7 +87,7 @@ def _refitted(
 
 
 def _coarser(
-    program: Program, number: Number, spans: dict[str, Span], judged: _Judged, projects: bool
+    program: Program, number: Number, spans: dict[str, Span], judged: _Judged, trial: Trial
 ) -> int:
     """How much further curves go than their worst error asks for: what scores of the rows ask for.
 
@@ -93,7 +96,7 @@ def _coarser(
     """
     if judged.rows is None or not any(by_distance(node) for node in fixable(program)):
         return 0
-    found = [_fixed(program, number, spans, Trial(1.0, coarser, projects)) for coarser in COARSER]
+    found = [_fixed(program, number, spans, replace(trial, coarser=coarser)) for coarser in COARSER]
     return min(COARSER, key=lambda coarser: judged.badness(found[coarser])[1])
 
 

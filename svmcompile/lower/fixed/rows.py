@@ -67,8 +67,9 @@ class Trial:
     """What is tried out on rows, as no bound can tell what does best."""
 
     share: float = 1.0  # of the largest scale of features, or (0) the largest on a grid
-    coarser: int = 0  # see `Row`
+    coarser: int = 0  # curves have cells so many times twice as wide as their worst error asks for
     projects: bool = True  # projections are in whole numbers as well
+    byte_weights: bool = False  # of kernel sums: a byte each, not two
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +86,7 @@ class Row:
     scale_bits: int = -1  # of rows made of whole numbers: shift is whole, and factor * 2^scale_bits
     as_it_is: bool = False  # the row is the input, without a sign
     off: float = 0.0  # by what a projection in whole numbers rounds before
-    coarser: int = 0  # curves have cells so many times twice as wide as their worst error asks for
+    trial: Trial = Trial()
 
     @property
     def shape(self) -> tuple[int, ...]:

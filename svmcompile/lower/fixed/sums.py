@@ -24,7 +24,7 @@ from svmcompile.ir.kinds import Shape
 from svmcompile.ir.whole_numbers import MOST_SHIFT, UNIT_BITS, weighted
 from svmcompile.lower.fixed.rows import INT32, Row, View
 
-WEIGHT_TOP = 32767
+WEIGHT_TOP, BYTE_WEIGHT_TOP = 32767, 127
 # What the largest weight must reach for sums of 32 bits to do.
 LEAST_WEIGHT_TOP: dict[Number, int] = {"q7": 256, "q15": 8192}
 SCORE_TOP = 1 << 30
@@ -91,7 +91,7 @@ def _distances(kernel: Kernel, vectors: Array, row: Row, view: View) -> Values:
     stored = np.minimum(stored, (1 << 16) - 1) if number == "q7" else stored
     rate = kernel.gamma * slope * slope
     reach = int(4 * len(slopes) * row.limit**2)
-    curve = falling(rate, CELLS[number], reach, row.coarser)
+    curve = falling(rate, CELLS[number], reach, row.trial.coarser)
     steepest = math.sqrt(2 * kernel.gamma / math.e)  # of exp(-gamma r^2), by r
     moved = np.minimum(1.0, steepest * (row_error + vector_error))
     error = moved + rate * np.abs((stored << shift) - norms) + curve.error
@@ -160,24 +160,25 @@ class Weights:
 
 
 def fixed_weights(
-    values: Values, weights: Array, bias: Array, counts: tuple[int, ...], number: Number, wanted: float
+    values: Values, weights: Array, bias: Array, counts: tuple[int, ...], row: Row, wanted: float
 ) -> Weights:
     """Weights [n, m] as fine as sums allow: 32 bits where that does, else 64; scores in the unit wanted."""
     largest = float(np.abs(weights).max(initial=0.0)) or 1.0
     most = values.unit * values.most
+    top = BYTE_WEIGHT_TOP if row.trial.byte_weights else WEIGHT_TOP
     size = float(_sums(np.full(len(weights), most), weights, counts).max(initial=0.0))
-    size += float(np.abs(bias).max(initial=0.0)) + 4 * most * largest * len(weights) / WEIGHT_TOP
+    size += float(np.abs(bias).max(initial=0.0)) + 4 * most * largest * len(weights) / top
     unit, shift = size / (INT32 - 2 - values.most * (len(weights) // 2 + 1)) / values.unit, 0
-    if unit <= 0 or largest / unit < LEAST_WEIGHT_TOP[number]:
-        unit = largest / WEIGHT_TOP
+    if unit <= 0 or largest / unit < min(LEAST_WEIGHT_TOP[row.number], top):
+        unit = largest / top
         shift = min(MOST_SHIFT, max(0, math.ceil(math.log2(size / (unit * values.unit * SCORE_TOP)))))
         unit = max(unit, size / (values.unit * SCORE_TOP * 2.0**shift))  # a bias far above the sums
-    unit = max(unit, largest / WEIGHT_TOP)
+    unit = max(unit, largest / top)
     if wanted:
         more = max(0, math.floor(math.log2(wanted / (unit * values.unit * 2.0**shift))))
         shift = min(MOST_SHIFT, shift + more)
         unit = wanted / (values.unit * 2.0**shift)
-    whole = np.round(weights / unit).astype(np.int16)
+    whole = np.round(weights / unit).astype(np.int8 if row.trial.byte_weights else np.int16)
     score = unit * values.unit * 2.0**shift
     return Weights(whole, np.round(bias / score).astype(np.int32), shift, unit)
 
@@ -202,7 +203,7 @@ def fixed_sum(
     counts = node.counts if isinstance(node, ir.PairSum) else ()
     weights, bias = tables[node.weights].T, tables[node.bias]
     bias = bias + values.middle * signed_sums(weights, counts)
-    made = fixed_weights(values, weights, bias, counts, row.number, wanted)
+    made = fixed_weights(values, weights, bias, counts, row, wanted)
     unit = float(np.float32(made.unit * values.unit * 2.0**made.shift))
     off = np.abs(weights - made.weights * made.unit)
     error = _sums(values.error, weights, counts) + _sums(values.size + values.error, off, counts)
