@@ -64,18 +64,22 @@ class Search:
     stopped: bool = False  # by the user
 
     def run(self, workers: Workers, deadline: float) -> None:
-        """Build what may win until the deadline; Ctrl-C ends it and keeps what was found."""
+        """Build what may win until the deadline, but something; Ctrl-C ends it and keeps what was found."""
         waiting, running = list(self.groups), dict[Future[Built], Group]()
         try:
             with steps("candidates", sum(map(len, self.groups))) as advance:
-                while (waiting or running) and (left := deadline - time.monotonic()) > 0:
-                    while waiting and len(running) < workers.jobs:
+                while waiting or running:
+                    left = deadline - time.monotonic()
+                    if left <= 0 and (not running or self._measured()) and self.records:
+                        break
+                    while waiting and len(running) < (workers.jobs if left > 0 else 1):
                         group = waiting.pop(0)
                         tried = self._to_build(group)
                         if tried:
                             running[workers.executor.submit(build_all, workers.task, tried)] = tried
                         advance(len(group) - len(tried), self._now(running.values()))
-                    for future in wait(running, timeout=left, return_when=FIRST_COMPLETED).done:
+                    most = left if left > 0 else None
+                    for future in wait(running, timeout=most, return_when=FIRST_COMPLETED).done:
                         done = len(running.pop(future))
                         self._keep(future.result())
                         advance(done, self._now(running.values()))
@@ -93,6 +97,9 @@ class Search:
         """What is tried, and the best so far."""
         tried, best = " and ".join(group[0].title for group in running), self.best()
         return f"trying {tried}" + (f"; best so far: {best['title']}" if best else "")
+
+    def _measured(self) -> list[Record]:
+        return [one for one in self.records.values() if one["state"] == "measured"]
 
     def _leave(self, one: Candidate, reason: str) -> None:
         self.records.setdefault(one.number, blank(one, "skipped", reason))
@@ -174,8 +181,7 @@ class Search:
         """Times of those that may win, or of all that were built if thorough, side by side in C."""
         if not self.task.wishes.needs_times:
             return
-        built = [one for one in self.records.values() if one["state"] == "measured"]
-        best = self.best()
+        built, best = self._measured(), self.best()
         if best and not self.thorough:
             most = MORE_WORK * best["figures"]["time_us"]
             built = [one for one in built if one["figures"]["time_us"] <= most or one["proven"]]

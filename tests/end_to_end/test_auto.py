@@ -319,6 +319,14 @@ def test_ctrl_c_keeps_what_was_found(moons, monkeypatch):
     assert choice.decision.winner is not None
 
 
+def test_something_is_built_whatever_the_budget(quick, moons):
+    asked = {"minimise": "bytes", "methods": "reduced-set", "jobs": 1, "budget": "1ms"}
+    with pytest.raises(sc.OptionError, match="--budget"):
+        sc.compile(moons.model, method="auto", X=moons.X, **asked)
+    program = sc.compile(moons.model, method="auto", X=moons.X, **asked | {"budget": "0.001s"})
+    assert program.origin.method == "exact"
+
+
 def test_from_python(quick, moons):
     program = sc.compile(
         moons.model, method="auto", X=moons.X, agreement=0.98, minimise="bytes", methods="reduced-set",
