@@ -25,10 +25,12 @@ NAME = "text"
 AT_ONCE = 5_000  # strings for one process
 PROFILES = ("portable", "host", "device")
 EDGES = (0x80, 0x800, 0xD800, 0xE000, 0x10000, 0x110000 - 1)  # where more bytes are needed, or none will do
+AROUND = ("", "a", "\u0301", "a\u0301", "\u0301a", ".", "\xad", " ")  # what tells the lower case of a sigma
 PIECES = (
     *(word.encode() for word in " ".join(TEXTS).split()), *(one.encode() for one in ODD if one != "\0"),
     b" ", b", ", b"\xff", b"\xc3", b"\xe2\x82", b"\xf0\x9f\x98", b"\xed\xa0\x80", b"\xc0\xaf", b"\xf5",
     b"\xe0\x80", b"\xf4\x90\x80\x80", b"\xc4\xb0", b"\xce\xa3",
+    *(f"{before}Σ{behind}".encode() for before in AROUND for behind in AROUND),
     *(chr(edge + more).encode("utf-8", "surrogatepass") for edge in EDGES for more in (-1, 0)),
 )  # fmt: skip
 # Strings stand in blocks of their own, so that a sanitizer sees a step beyond the end.

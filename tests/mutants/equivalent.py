@@ -54,6 +54,11 @@ REASONS: dict[str, str] = {
     r"if \(filled <=? \{\{ n.width \}\} / \d+\)  ->  if \(filled <=? \{\{ n.width \}\} / \d+\)$": (
         "whether zeros are passed over, or multiplied"
     ),
+    r" if (?P<a>[\w.]+) > 1 .*  ->  .* if (?P=a) >= 1 ": "what serves several serves one",
+    r"(ahead|closer|worth) &?= .*n\.gates\[order\] \}\} \* .*  ->  .*n\.gates\[order\] \}\} / ": (
+        "whether the next order is worth its work"
+    ),
+    r"since = 0; b < end.*  ->  .*since = 1; b < end": "sums move into double a block earlier",
     r"^c/categories.* return length < n \? -1 : 1;  ->  return length <= n \?": (
         "those of the same length have returned"
     ),

@@ -23,7 +23,7 @@ OF_REPLAY = ("tests/replay/cases.py",)
 OF_SMALL = (
     "tests/mutants/small.py",
     "tests/programs/*.py",
-    "tests/targets/*_cases.py",
+    "tests/targets/*.py",
     "tests/crossing/cases.py",
 )
 

@@ -41,6 +41,7 @@ CASES: dict[str, tuple[str, int, int, int]] = {  # machine, centres, order, axes
     "many_2": ("many", 1, 2, 0),
     "many_axes": ("many", 2, 2, 3),
     "wide_axes": ("wide", 1, 2, 5),
+    "wide_1": ("wide", 3, 1, 0),
     "sparse_axes": ("sparse", 1, 2, 5),
 }
 BEST, PROFILES = next(iter(LEVELS)), ("portable", "host")
