@@ -63,9 +63,8 @@ class Candidate:
 
     def command(self, model: str, data: str, more: Sequence[str] = ()) -> str:
         """The command that builds it."""
-        return shlex.join(
-            ["svmcompile", "compile", model, "-o", "out", "--data", data, *more, *self.words()]
-        )
+        words = [model, "-o", "out", "--data", data, *more, *self.words()]
+        return shlex.join(["svmcompile", "compile", *words])
 
 
 def candidates(svm: SVM, wishes: Wishes) -> list[Candidate]:
@@ -130,8 +129,7 @@ def _ways(svm: SVM, wishes: Wishes) -> Iterator[tuple[str, dict[str, Any], float
         yield "anytime", {}, None
     if may_differ and svm.kernel.kind != "linear":  # exact is linear then
         yield "linear", {}, None
-    small = room or wishes.device or "proto" in wishes.methods  # it is for models of kilobytes
-    if may_differ and small:
+    if may_differ and (room or wishes.device or "proto" in wishes.methods):  # it is for kilobytes
         for part in (1, 4):
             yield "proto", {"max_bytes": (room or SMALL) // part, "steps": STEPS}, None
     reduced = _reduced(svm.n_vectors) if may_differ else []

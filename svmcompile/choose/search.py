@@ -78,8 +78,7 @@ class Search:
                         if tried:
                             running[workers.executor.submit(build_all, workers.task, tried)] = tried
                         advance(len(group) - len(tried), self._now(running.values()))
-                    most = left if left > 0 else None
-                    for future in wait(running, timeout=most, return_when=FIRST_COMPLETED).done:
+                    for future in wait(running, max(left, 0) or None, FIRST_COMPLETED).done:
                         done = len(running.pop(future))
                         self._keep(future.result())
                         advance(done, self._now(running.values()))
