@@ -14,6 +14,7 @@ from svmcompile.accelerate.proto.rows import Known
 from svmcompile.accelerate.proto.sizes import Sizes, Tables, candidates
 from svmcompile.accelerate.proto.teacher import Teacher
 from svmcompile.accelerate.proto.training import (
+    FINALS,
     FINALS_WORK,
     Lesson,
     Trained,
@@ -86,7 +87,8 @@ class Search:
         tried = {sizes: self._tried(sizes) for sizes in self._sizes(tables)}
         finalists = sorted(tried, key=lambda sizes: tried[sizes].loss)
         best = finalists[0]
-        finalists = finalists[: affordable(FINALS_WORK, self.lesson, best, self._steps(best))]
+        count = affordable(FINALS, FINALS_WORK, self.lesson, best, self._steps(best))
+        finalists = finalists[:count]
         if len(finalists) > 1:  # a short training favours what learns fast
             finals = {sizes: self._judged(sizes, self._steps(sizes)) for sizes in finalists}
             tried |= finals
