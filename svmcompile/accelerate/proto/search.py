@@ -14,6 +14,7 @@ from svmcompile.accelerate.proto.rows import Known
 from svmcompile.accelerate.proto.sizes import Sizes, Tables, candidates
 from svmcompile.accelerate.proto.teacher import Teacher
 from svmcompile.accelerate.proto.training import (
+    FINALS,
     FINALS_WORK,
     Lesson,
     Trained,
@@ -84,9 +85,9 @@ class Search:
 
     def _found(self, tables: Tables) -> Found:
         tried = {sizes: self._tried(sizes) for sizes in self._sizes(tables)}
-        finalists = sorted(tried, key=lambda sizes: tried[sizes].loss)
-        best = finalists[0]
-        finalists = finalists[: affordable(FINALS_WORK, self.lesson, best, self._steps(best))]
+        ranked = sorted(tried, key=lambda sizes: tried[sizes].loss)
+        best = ranked[0]
+        finalists = ranked[: affordable(FINALS, FINALS_WORK, self.lesson, best, self._steps(best))]
         if len(finalists) > 1:  # a short training favours what learns fast
             finals = {sizes: self._judged(sizes, self._steps(sizes)) for sizes in finalists}
             tried |= finals

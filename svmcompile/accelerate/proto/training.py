@@ -24,8 +24,8 @@ START_ROWS = 5000  # that principal directions are taken from
 NEAREST_ROWS = 1000  # that the width is chosen by
 JUDGED_ROWS = 20_000  # that starts are judged by
 PASSES, LEAST_STEPS, MOST_WORK = 40, 2000, 8e10  # times that each row is seen, and products at most
-STARTS, STARTS_WORK = 3, 4e10  # trainings that the best is taken of, and their products
-FINALS_WORK = 1.6e11  # products of the trainings that sizes are judged by at last
+STARTS, STARTS_WORK = 6, 4e10  # trainings that the best is taken of at most, and their products
+FINALS, FINALS_WORK = 3, 1.6e11  # the same of those that sizes are judged by at last
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,14 +79,14 @@ def steps_within(work: float, lesson: Lesson, sizes: Sizes) -> int:
     return max(1, int(work / (BATCH * by_row)))
 
 
-def affordable(work: float, lesson: Lesson, sizes: Sizes, steps: int) -> int:
+def affordable(most: int, work: float, lesson: Lesson, sizes: Sizes, steps: int) -> int:
     """How many trainings of so many steps so many products are enough for."""
-    return max(1, min(STARTS, steps_within(work, lesson, sizes) // steps))
+    return max(1, min(most, steps_within(work, lesson, sizes) // steps))
 
 
 def train(lesson: Lesson, sizes: Sizes, steps: int, seed: int) -> Trained:
     """Prototypes of these sizes, the best of several starts; the same for the same seed."""
-    starts = range(affordable(STARTS_WORK, lesson, sizes, steps))
+    starts = range(affordable(STARTS, STARTS_WORK, lesson, sizes, steps))
     known = [train_once(lesson, sizes, steps, seed, start) for start in starts]
     return min(known, key=lambda one: one.loss(lesson))
 
