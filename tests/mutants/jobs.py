@@ -53,6 +53,7 @@ LARGEST = 1_500_000  # characters of C: beyond, one build takes too long
 ENOUGH = 4  # emissions that each line is in
 SECONDS = 10.0  # a mutant that takes longer does not end
 ROWS = 60
+ODD = ("ties", "circles", "several")
 BATCH = 1100  # rows, more than code takes at once
 How = Literal["best", "others", "strictly"]
 SCALES = (1.0, 6.0)  # of rows whose boundary is looked for: far out, bounds matter more
@@ -95,9 +96,9 @@ class Job:
     texts: tuple[bytes, ...] = ()  # of a program that takes text
 
     @property
-    def is_odd(self) -> bool:
-        """Whether classes beat each other in circles, or sums are several, as in few programs."""
-        return "circles" in self.name or "several" in self.name
+    def odd(self) -> str:
+        """What few programs have: ties, classes that beat each other in circles, several sums."""
+        return next((word for word in ODD if word in self.name), "")
 
     @cached_property
     def lines(self) -> set[tuple[str, int]]:
@@ -124,7 +125,7 @@ class Job:
             near = [near_boundary(self.program, scale * rows) for scale in SCALES]
             rows = np.vstack([rows[:ROWS], *near])
         rows = rows_of(self.program, rows, number, 4 * ROWS)
-        if self.is_odd:
+        if self.odd:
             rows = np.resize(rows, (BATCH, rows.shape[1]))
         return Expected.of(self.program, number, rows)
 
@@ -397,7 +398,7 @@ def inline_macros(found: Mapping[tuple[str, int], list[Job]]) -> dict[tuple[str,
 
 def few(found: dict[tuple[str, int], list[Job]]) -> dict[tuple[str, int], list[Job]]:
     """As few jobs as will do, so that what is known of each is used often."""
-    kept = {one for some in found.values() for one in some if one.is_odd}
+    kept = {one for some in found.values() for one in some if one.odd}
     for some in sorted(found.values(), key=len):
         missing = ENOUGH - len(kept.intersection(some))
         kept.update([one for one in some if one not in kept][: max(0, missing)])
