@@ -58,6 +58,7 @@ REASONS: dict[str, str] = {
     r"(ahead|closer|worth) &?= .*n\.gates\[order\] \}\} \* .*  ->  .*n\.gates\[order\] \}\} / ": (
         "whether the next order is worth its work"
     ),
+    r"^\S+ static [^=;]*\)  ->  static [^=;]*\)$": "sizes of parameters are for readers",
     r"since = 0; b < end.*  ->  .*since = 1; b < end": "sums move into double a block earlier",
     r"^c/categories.* return length < n \? -1 : 1;  ->  return length <= n \?": (
         "those of the same length have returned"
