@@ -124,6 +124,7 @@ class Job:
         if self.program.labels and np.isfinite(rows).all():
             near = [near_boundary(self.program, scale * rows) for scale in SCALES]
             rows = np.vstack([rows[:ROWS], *near])
+        rows = np.resize(rows, (max(ROWS, len(rows)), rows.shape[1]))
         rows = rows_of(self.program, rows, number, 4 * ROWS)
         if self.odd:
             rows = np.resize(rows, (BATCH, rows.shape[1]))
