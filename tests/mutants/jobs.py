@@ -398,8 +398,8 @@ def inline_macros(found: Mapping[tuple[str, int], list[Job]]) -> dict[tuple[str,
 
 
 def few(found: dict[tuple[str, int], list[Job]]) -> dict[tuple[str, int], list[Job]]:
-    """As few jobs as will do, so that what is known of each is used often."""
-    kept = {one for some in found.values() for one in some if one.odd}
+    """As few jobs as will do, so that what is known of each is used often; the largest of each line."""
+    kept = {one for some in found.values() for one in some if one.odd or one is some[-1]}
     for some in sorted(found.values(), key=len):
         missing = ENOUGH - len(kept.intersection(some))
         kept.update([one for one in some if one not in kept][: max(0, missing)])
