@@ -58,6 +58,8 @@ REASONS: dict[str, str] = {
     r"(ahead|closer|worth) &?= .*n\.gates\[order\] \}\} \* .*  ->  .*n\.gates\[order\] \}\} / ": (
         "whether the next order is worth its work"
     ),
+    r"^\S+ static [^=;]*\)  ->  static [^=;]*\)$": "sizes of parameters are for readers",
+    r"won = a == own \? -1 : 1;  ->  won = a == own \? -1 : 2;": "its sign is asked",
     r"since = 0; b < end.*  ->  .*since = 1; b < end": "sums move into double a block earlier",
     r"^c/categories.* return length < n \? -1 : 1;  ->  return length <= n \?": (
         "those of the same length have returned"

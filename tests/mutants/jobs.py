@@ -6,7 +6,7 @@ import atexit
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -16,11 +16,8 @@ from typing import Any, Literal
 
 import numpy as np
 from jinja2 import FunctionLoader
-from programs.whole_numbers import fixed_programs
-from programs.whole_numbers import rows_of as whole_rows
 from targets.c_build import LEVELS, SANITIZE, X86, attempt, sanitizing_compiler
 
-from svmcompile.data.rows import as_rows
 from svmcompile.flow.emission import Emitted, Request, emit_targets, prepare
 from svmcompile.ir.bounds import Bounds
 from svmcompile.ir.interpret import interpret
@@ -32,27 +29,13 @@ from svmcompile.targets.kits import emit_kit
 from tests.crossing.driven import TYPES, run_driver, write_driver
 from tests.crossing.judged import Expected, judge, rows_of
 from tests.mutants.mutation import marked, read, templates
-from tests.mutants.small import (
-    Programs,
-    certain_planes,
-    crossed_programs,
-    exact_programs,
-    large_programs,
-    long_sums,
-    precise_programs,
-    small_programs,
-    sparse_programs,
-    steady_programs,
-    steady_ties,
-    text_programs,
-)
 from tests.mutants.worded import check_words, write_word_driver
-from tests.replay.cases import CASES, program_of
 
 LARGEST = 1_500_000  # characters of C: beyond, one build takes too long
 ENOUGH = 4  # emissions that each line is in
 SECONDS = 10.0  # a mutant that takes longer does not end
 ROWS = 60
+ODD = ("ties", "circles", "several")
 BATCH = 1100  # rows, more than code takes at once
 How = Literal["best", "others", "strictly"]
 SCALES = (1.0, 6.0)  # of rows whose boundary is looked for: far out, bounds matter more
@@ -95,9 +78,9 @@ class Job:
     texts: tuple[bytes, ...] = ()  # of a program that takes text
 
     @property
-    def is_odd(self) -> bool:
-        """Whether classes beat each other in circles, or sums are several, as in few programs."""
-        return "circles" in self.name or "several" in self.name
+    def odd(self) -> str:
+        """What few programs have: ties, classes that beat each other in circles, several sums."""
+        return next((word for word in ODD if word in self.name), "")
 
     @cached_property
     def lines(self) -> set[tuple[str, int]]:
@@ -123,8 +106,9 @@ class Job:
         if self.program.labels and np.isfinite(rows).all():
             near = [near_boundary(self.program, scale * rows) for scale in SCALES]
             rows = np.vstack([rows[:ROWS], *near])
+        rows = np.resize(rows, (max(ROWS, len(rows)), rows.shape[1]))
         rows = rows_of(self.program, rows, number, 4 * ROWS)
-        if self.is_odd:
+        if self.odd:
             rows = np.resize(rows, (BATCH, rows.shape[1]))
         return Expected.of(self.program, number, rows)
 
@@ -269,54 +253,6 @@ def near_boundary(program: Program, rows: Any) -> Any:
     return np.vstack([a, b]).astype(np.float64)
 
 
-def replayed(case: str) -> Iterator[Job]:
-    """Every emission of a case of the replay as C."""
-    its = CASES[case]
-    program, rows = program_of(its), its.data()[0]
-    if not program.input.text:
-        rows = np.asarray(as_rows(rows, program.n_features, program.feature_names, program.categories))
-    for how in its.emissions:
-        if how.get("target", "c") == "c" and how.get("profile") and "kit" not in how:
-            yield job(case, program, rows, **how)
-
-
-# Small programs of other tests, with nodes that the replay has in large programs, or not at all.
-BOTH = (("portable",), ("host",))
-ALL = (*BOTH, ("device",))
-SMALL: dict[str, tuple[Callable[[], Programs], tuple[tuple[str, ...], ...]]] = {
-    "small": (small_programs, BOTH),
-    "steady": (steady_programs, (("portable",), ("device",), ("portable", "f64"))),
-    "steady ties": (steady_ties, (("portable",), ("device",))),
-    "ties": (exact_programs, ALL),
-    "precise": (precise_programs, (("portable", "f64"), ("host", "f64"))),
-    "crossed": (crossed_programs, (*BOTH, ("portable", "f64"))),
-    "sparse": (
-        sparse_programs,
-        (("portable", "f32", "sparse"), ("host", "f32", "sparse"), ("host", "f64", "sparse")),
-    ),
-    "large": (large_programs, ALL),
-    "planes": (certain_planes, ALL),
-    "long": (long_sums, ALL),
-    "texts": (text_programs, (("portable",), ("device",), ("portable", "f64"))),
-}  # fmt: skip
-
-
-def small(group: str) -> Iterator[Job]:
-    """The emissions of a group."""
-    programs, ways = SMALL[group]
-    for name, (program, rows) in programs().items():
-        for way in ways:
-            yield job(name, program, rows, *way, exactly="ties" in group)
-
-
-def whole() -> Iterator[Job]:
-    """Programs of whole numbers."""
-    for precision, profile in (("q15", "device"), ("q7", "portable")):
-        for name, program in fixed_programs(precision).items():
-            if name != "tree_reach":  # which is measured in float, so that rounding decides at its end
-                yield job(name, program, whole_rows(program, 300), profile, precision)
-
-
 def job(
     name: str, program: Program, X: Any, profile: str, precision: str = "f32", tables: str | None = None,
     given: str | None = None, soft_double: bool = True, exactly: bool = False,
@@ -396,8 +332,8 @@ def inline_macros(found: Mapping[tuple[str, int], list[Job]]) -> dict[tuple[str,
 
 
 def few(found: dict[tuple[str, int], list[Job]]) -> dict[tuple[str, int], list[Job]]:
-    """As few jobs as will do, so that what is known of each is used often."""
-    kept = {one for some in found.values() for one in some if one.is_odd}
+    """As few jobs as will do, so that what is known of each is used often; the largest of each line."""
+    kept = {one for some in found.values() for one in some if one.odd or one is some[-1]}
     for some in sorted(found.values(), key=len):
         missing = ENOUGH - len(kept.intersection(some))
         kept.update([one for one in some if one not in kept][: max(0, missing)])

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from pathlib import Path
 
-from tests.mutants.jobs import LARGEST, SMALL, Job, replayed, small, whole
+from tests.mutants.groups import SMALL, replayed, small, whole
+from tests.mutants.jobs import LARGEST, Job
 from tests.replay.cases import CASES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -16,6 +17,7 @@ FOLDER = ROOT / "out" / "mutants"
 CODE = (
     "svmcompile/**/*.py",
     "templates/c/**/*",
+    "tests/mutants/groups.py",
     "tests/mutants/jobs.py",
     "tests/crossing/judged.py",
 )  # what every job depends on

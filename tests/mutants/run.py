@@ -32,7 +32,7 @@ from jinja2 import TemplateError
 
 from svmcompile.errors import EmitError
 from tests.mutants.equivalent import reason
-from tests.mutants.jobs import How, Invalid, Job, instead, users
+from tests.mutants.jobs import ODD, How, Invalid, Job, instead, users
 from tests.mutants.kept import Kept
 from tests.mutants.mutation import Mutant, mutants, templates
 from tests.replay.cases import CASES
@@ -97,13 +97,15 @@ def fate(mutant: Mutant, used_by: list[Job]) -> tuple[str, str]:
 
 
 def spread(used_by: list[Job]) -> list[Job]:
-    """The smallest, as many up to the largest, and odd ones."""
-    odd = [one for one in used_by if one.is_odd]
-    others = [one for one in used_by if not one.is_odd]
+    """The smallest, as many up to the largest, and odd ones of each kind."""
+    others = [one for one in used_by if not one.odd]
     if len(others) > MOST:
         step = (len(others) - 1 - FIRST) / (MOST - FIRST - 1)
         others = others[:FIRST] + [others[FIRST + round(step * at)] for at in range(MOST - FIRST)]
-    return others + (odd if len(odd) < 3 else [odd[0], odd[len(odd) // 2], odd[-1]])
+    for kind in ODD:
+        odd = [one for one in used_by if one.odd == kind]
+        others += odd if len(odd) < 3 else [odd[0], odd[len(odd) // 2], odd[-1]]
+    return others
 
 
 def verdict(job: Job, files: Mapping[str, str], how: How) -> tuple[str, str] | None:
