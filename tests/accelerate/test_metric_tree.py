@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from metric_cases import machine, moons, one_class, points, real_data, regressor
+from sklearn.datasets import make_blobs
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC, LinearSVC
@@ -58,6 +59,13 @@ def test_small_tree_says_when_it_does_not_suit():
     found = max(one["agreement"] for one in program.origin.details["tried"])
     assert found < 0.95
     assert any("bytes does not suit this model" in note for note in program.origin.notes)
+
+
+def test_a_limit_below_one_leaf_is_refused():
+    X, y = make_blobs(300, centers=8, n_features=20, random_state=0)
+    model = SVC().fit(X, y)
+    with pytest.raises(OptionError, match=r"a leaf alone takes 2,.* bytes, max_bytes allows 1,000"):
+        compiled(model, X, max_bytes=1000)
 
 
 def test_first_form_that_reaches_the_target_is_taken():

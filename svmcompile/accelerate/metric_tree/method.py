@@ -46,6 +46,11 @@ def metric_tree(svm: SVM, data: Data | None, options: MetricTreeOptions) -> Prog
     bench = Workbench(field, judge, options.ridge, *limits, options.dtype, builder.preprocess())
     choice, sample = _choose(bench, points, options, generator)
     built = bench.build(choice.form, enlarged(sample, bench, choice.form.augment, generator))
+    if options.max_bytes and built.part.bytes > options.max_bytes:
+        raise OptionError(
+            f"metric-tree: a leaf alone takes {built.part.bytes:,} bytes, max_bytes allows "
+            f"{options.max_bytes:,}; {IN_FEW_BYTES}"
+        )
     part = _with_reach(built.part, svm, points, options.reach) if options.reach else built.part
     builder.body += part.nodes
     builder.tables |= part.tables
