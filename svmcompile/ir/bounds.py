@@ -70,7 +70,7 @@ def _chunk(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
             for name in ir.operands(node):
                 unstable = unstable | env[name].unstable
             if value.dtype.kind == "f":  # no label
-                error = np.where(np.abs(value) + error < arithmetic.largest, SECOND_ORDER * error, np.inf)
+                error = np.where(np.abs(value) + error <= arithmetic.largest, SECOND_ORDER * error, np.inf)
             env[node.out] = Bounded(value, error, unstable)
     ends = [env[output.value] for output in program.outputs]
     errors = {output.name: env[output.value].error for output in program.outputs}
