@@ -129,7 +129,7 @@ def _from_estimator(estimator: Any, svm: SVM) -> Original:
 
 
 def _answer(call: Callable[[], Any]) -> Any:
-    """What the estimator answers. A file may break it in ways that no reader meets, so it may raise anything."""
+    """What the estimator answers. Files may break it in ways that no reader meets."""
     try:
         return call()
     except Exception as error:
