@@ -105,7 +105,10 @@ def test_without_running_nothing_is_built(made: Path, monkeypatch: pytest.Monkey
         check(made, no_run=False)
 
 
-def test_a_forged_program_cannot_widen_its_own_bounds(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("outputs", [("scores", "label"), ("label",)])
+def test_a_forged_program_cannot_widen_its_own_bounds(
+    made: Path, monkeypatch: pytest.MonkeyPatch, outputs: tuple[str, ...]
+) -> None:
     """By its own bounds, huge coefficients that cancel make any label one "within rounding"."""
     program = sc.compile(made / "m.skops")
     node = next(node for node in program.body if hasattr(node, "vectors"))
@@ -116,7 +119,8 @@ def test_a_forged_program_cannot_widen_its_own_bounds(made: Path, monkeypatch: p
         node.vectors: np.concatenate([vectors, zero]),
         node.weights: np.concatenate([-weights, [[1e17, -1e17]]], axis=1),
     }
-    forged = program.replace(tables=tables)
+    given = tuple(output for output in program.outputs if output.name in outputs)
+    forged = program.replace(tables=tables, outputs=given)
     files = sc.emit(forged, "c", "m", "f64")
     sc.write(sealed(files, "m", b"0123456789abcdef"), made / "out")
     found = check(made)
