@@ -138,7 +138,7 @@ def compile_auto(model: Opened, data: Data | None, options: Mapping[str, Any]) -
 def _check_model(name: str, svm: SVM, wishes: Wishes) -> None:
     if svm.text:
         raise OptionError(
-            "models of text are compiled by a method you name, such as exact; auto tries none"
+            "auto and explore do not take models of text; name a method, such as --method exact"
         )
     if svm.labels is None and wishes.limits.on_labels and wishes.tolerance is None:
         raise OptionError(

@@ -272,7 +272,8 @@ def _short(value: Any) -> str:
     if isinstance(value, dict):
         return "\n".join(f"{key}: {_short(item)}" for key, item in value.items())
     if isinstance(value, (list, tuple)):
-        shown = ", ".join(_short(item) for item in value[:12])
+        nested = any(isinstance(item, (list, tuple)) for item in value)
+        shown = ("; " if nested else ", ").join(_short(item) for item in value[:12])
         return shown + (f", ... ({len(value)})" if len(value) > 12 else "")
     return str(value)
 
