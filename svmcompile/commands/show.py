@@ -162,7 +162,7 @@ def _fitted(report: Report) -> str:
     else:
         same = f"errors reach {float(known['max_decision_error']):.3g}"
     more = "; these are too few to hold any out; give others with --test FILE" if few else ""
-    return f"of the {known['rows']:,} rows it was fitted to {same}{more}"
+    return f"of the {known['rows']:,} rows it was fitted to, {same}{more}"
 
 
 def _choice(record: Report) -> None:
@@ -241,7 +241,7 @@ def train(report: Report, options: given.TrainOptions) -> None:
     _print_notes(report)
     known = report.get("fitted", report)
     _print_note(
-        f"of the {known['accuracy_rows']:,} rows it was fitted to {known['accuracy']:.2%} are right"
+        f"of the {known['accuracy_rows']:,} rows it was fitted to, {known['accuracy']:.2%} are right"
     )
     console.print(f"stored: {escape(report['output'])}; `svmcompile compile` turns it into C or ONNX")
 
