@@ -36,6 +36,7 @@ ENOUGH = 4  # emissions that each line is in
 SECONDS = 10.0  # a mutant that takes longer does not end
 ROWS = 60
 ODD = ("ties", "circles", "several")
+DOUBT = " in doubt of "  # in the names of programs whose bounds are widened
 BATCH = 1100  # rows, more than code takes at once
 How = Literal["best", "others", "strictly"]
 SCALES = (1.0, 6.0)  # of rows whose boundary is looked for: far out, bounds matter more
@@ -80,7 +81,12 @@ class Job:
     @property
     def odd(self) -> str:
         """What few programs have: ties, classes that beat each other in circles, several sums."""
-        return next((word for word in ODD if word in self.name), "")
+        return next((word for word in (DOUBT, *ODD) if word in self.name), "")
+
+    @property
+    def level(self) -> str:
+        """Whose bounds are widened, if any are."""
+        return self.name.partition(DOUBT)[2]
 
     @cached_property
     def lines(self) -> set[tuple[str, int]]:
@@ -215,14 +221,15 @@ def run(command: list[Path]) -> None:
 
 @cache
 def vectors() -> tuple[str, ...]:
-    """Flags that have vector instructions declared for clang, which reads them as long as all else."""
-    if "clang" not in sanitizing_compiler()[0] or not X86:
+    """Flags that have vector instructions declared, which takes as long to read as all else."""
+    if not X86:
         return ()
-    folder = Path(mkdtemp())
+    folder, clang = Path(mkdtemp()), "clang" in sanitizing_compiler()[0]
     atexit.register(shutil.rmtree, folder)
     (folder / "vectors.h").write_text("#include <immintrin.h>\n")
-    build(folder, ("-O0",), ("-x", "c-header", "vectors.h", "-o", "vectors.pch"))
-    return ("-include-pch", str(folder / "vectors.pch"))
+    made = f"vectors.{'pch' if clang else 'h.gch'}"
+    build(folder, ("-O0",), ("-x", "c-header", "vectors.h", "-o", made))
+    return ("-include-pch", str(folder / made)) if clang else ("-include", str(folder / "vectors.h"))
 
 
 def build(folder: Path, flags: tuple[str, ...], *steps: tuple[str, ...]) -> None:
