@@ -3,7 +3,8 @@
 A bound that is too small hardly ever gives another label: bounds are wider than what rounding does. Here
 the label tells whether a bound or the exact answer decided a row, so that code has to hold to the very
 inequality that a node states. The bounds of one level are widened at a time, until a share of the rows is
-in doubt; those of other levels are so wide that they decide nothing.
+in doubt; those of other levels are so wide that they decide nothing. Once more scores and bounds are zero,
+where it matters whether a score must be above its bound, or may be equal to it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ from tests.mutants.jobs import DOUBT, Job
 FIRST = ("widths", "residuals", "slacks", "margins", "loose", "gaps")  # stand in one inequality
 LATER = ("rounding", "closer")  # those of direct sums, each a level of its own
 BY_ENTRY = (*LATER, "widths")  # whose last axis says different things
+SCORES = ("weights", "bias", "projection", "projections", "estimates", "offsets", "constants", "slopes",
+          "squares", "cubes", "middles")  # what scores are made of  # fmt: skip
+WRONG = "wrong_"
 HUGE = 1e12  # a bound that decides nothing
 DECIDED = 0.3  # of the rows that can be, when all bounds of a level are widened
 LEAST = 0.1  # of the rows at least, else a level does not matter
@@ -82,10 +86,12 @@ def doubtful(one: Job) -> Iterator[Doubtful]:
     X = rows_of(code.program, mixed(one.X), one.request.number, COUNT)
     test = SelfTest(np.zeros((0, X.shape[1])), np.zeros((0, 1)), None, np.zeros(0))
     for level in levels(wrong):
-        if found := widened(wrong, level, X):
-            known = expected(found, level, one.request.number, X)
-            emitted = replace(one.emitted, code=replace(code, program=found, meaning=found), test=test)
-            yield Doubtful(f"{one.name}{DOUBT}{level}", found, one.request, emitted, X, known=known)
+        forms = {str(level): widened(wrong, level, X), f"{level} at zero": at_zero(wrong, level)}
+        for name, found in forms.items():
+            if found:
+                known = expected(found, level, one.request.number, X)
+                emitted = replace(one.emitted, code=replace(code, program=found, meaning=found), test=test)
+                yield Doubtful(f"{one.name}{DOUBT}{name}", found, one.request, emitted, X, known=known)
 
 
 def mixed(X: Any) -> Any:
@@ -106,7 +112,7 @@ def with_wrong_answers(program: Program) -> Program | None:
         node = maker(program, ir.operands(node)[0])
     if node is None or not {node.weights, node.bias} <= {*program.tables}:
         return None
-    names = {name: f"wrong_{name}" for name in (node.weights, node.bias)}
+    names = {name: f"{WRONG}{name}" for name in (node.weights, node.bias)}
     other = replace(node, weights=names[node.weights], bias=names[node.bias])
     body = tuple(other if one is node else one for one in program.body)
     tables = {**program.tables, **{new: -program.tables[old] for old, new in names.items()}}
@@ -156,6 +162,19 @@ def widened(program: Program, level: Level, X: Any) -> Program | None:
         chosen[part] = FACTORS[low]
         known = share()
     return with_bounds(program, level, chosen) if LEAST < known < whole else None
+
+
+def at_zero(program: Program, level: Level) -> Program | None:
+    """The program with scores and bounds of a level that are exactly zero; None if exact sums were, too."""
+    node = level.node
+    if isinstance(node, ir.Certain | ir.Guard):
+        node = maker(program, node.scores if isinstance(node, ir.Certain) else node.score)
+    names = (*SCORES, "columns", "starts") if isinstance(node, ir.PickedTaylor) else SCORES
+    held = {getattr(node, name, "") for name in names} & {*program.tables}
+    if any(name.startswith(WRONG) for name in held):
+        return None
+    zeros = {name: np.zeros_like(program.tables[name]) for name in held}
+    return with_bounds(program.replace(tables={**program.tables, **zeros}), level, {})
 
 
 def blind(name: str, table: Any) -> Any:
