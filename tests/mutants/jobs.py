@@ -33,7 +33,7 @@ from tests.mutants.worded import check_words, write_word_driver
 
 LARGEST = 1_500_000  # characters of C: beyond, one build takes too long
 ENOUGH = 4  # emissions that each line is in
-SECONDS = 10.0  # a mutant that takes longer does not end
+SECONDS, WAIT = 3, 60.0  # of the processor: a mutant that takes longer does not end; and by the clock
 ROWS = 60
 ODD = ("ties", "circles", "several")
 DOUBT = " in doubt of "  # in the names of programs whose bounds are widened
@@ -54,6 +54,16 @@ __attribute__((destructor)) static void tell(void)
     fprintf(file, "%lu", blocks);
     fclose(file);
 }
+"""
+
+
+LIMIT = f"""
+#include <sys/resource.h>
+__attribute__((constructor)) static void limit(void)
+{{
+    const struct rlimit seconds = {{ {SECONDS}, {SECONDS} }};
+    setrlimit(RLIMIT_CPU, &seconds);
+}}
 """
 
 
@@ -143,7 +153,7 @@ class Job:
             if takes_kernel(code):
                 run([folder / "driver"])
                 continue
-            for name, both in run_driver(code, self.expected.rows, folder, SECONDS).items():
+            for name, both in run_driver(code, self.expected.rows, folder, WAIT).items():
                 for said in both:
                     judge(self.expected, name, said)
             if strictly:
@@ -154,7 +164,7 @@ class Job:
         if how != "others" and (code.input.text or code.categories.texts):
             write_word_driver(code, folder)
             build(folder, style, ("driver.c", "model.o", "-o", "driver"))
-            check_words(code, self.program, self.request.number, self.texts, folder, SECONDS)
+            check_words(code, self.program, self.request.number, self.texts, folder, WAIT)
 
     def check_spoiled(self, files: Mapping[str, str], folder: Path) -> None:
         """Fails unless the self-test sees one wrong number among those it expects."""
@@ -164,7 +174,7 @@ class Job:
             wrong, count = re.subn(rf"( {table}\[.*\] = {{\s*(?:{{ )?)", r"\g<1>1000 + ", stored, count=1)
             (folder / "model.c").write_text(f"{before}int model_self_test(void)\n{wrong}")
             build(folder, ("-O0",), ("driver.c", "model.c", "-o", "driver"))
-            done = subprocess.run([folder / "driver"], timeout=SECONDS)
+            done = subprocess.run([folder / "driver"], timeout=WAIT)
             assert done.returncode == count, f"{done.returncode} rows fail, {count} should"
         write(files, folder)
 
@@ -215,8 +225,18 @@ def write(files: Mapping[str, str], folder: Path) -> None:
 
 def run(command: list[Path]) -> None:
     """Fails unless all is well."""
-    done = subprocess.run(command, capture_output=True, timeout=SECONDS)
+    done = subprocess.run(command, capture_output=True, timeout=WAIT)
     assert done.returncode == 0, done.stdout
+
+
+@cache
+def limited() -> tuple[str, ...]:
+    """An object that ends a program which takes too long."""
+    folder = Path(mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    (folder / "limit.c").write_text(LIMIT)
+    build(folder, ("-O0",), ("-c", "limit.c"))
+    return (str(folder / "limit.o"),)
 
 
 @cache
@@ -234,8 +254,10 @@ def vectors() -> tuple[str, ...]:
 
 def build(folder: Path, flags: tuple[str, ...], *steps: tuple[str, ...]) -> None:
     for step in steps:
-        if flags[0] == "-O0" and "-c" in step and "immintrin" in (folder / "model.c").read_text():
+        if flags[0] == "-O0" and "model.c" in step and "immintrin" in (folder / "model.c").read_text():
             step = (*vectors(), *step)
+        if not {"-c", "-x"} & {*step}:
+            step = (*step, *limited())
         done = attempt(sanitizing_compiler(), folder, "-w", "-DMODEL_SELF_TEST", *flags, *step)
         if done.returncode:
             raise Invalid(done.stderr)
