@@ -362,8 +362,11 @@ def inline_macros(found: Mapping[tuple[str, int], list[Job]]) -> dict[tuple[str,
 
 def few(found: dict[tuple[str, int], list[Job]]) -> dict[tuple[str, int], list[Job]]:
     """As few jobs as will do, so that what is known of each is used often; the largest of each line."""
-    kept = {one for some in found.values() for one in some if one.odd or one is some[-1]}
-    for some in sorted(found.values(), key=len):
+    usual = [[one for one in some if not one.level] for some in found.values()]
+    kept = {one for some in found.values() for one in some if one.odd} | {
+        some[-1] for some in usual if some
+    }
+    for some in sorted(usual, key=len):
         missing = ENOUGH - len(kept.intersection(some))
         kept.update([one for one in some if one not in kept][: max(0, missing)])
     return {key: [one for one in some if one in kept] for key, some in found.items()}
