@@ -22,6 +22,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -144,14 +145,23 @@ def ours(method: str, precision: str = "f32", **options: Any) -> Callable[[str],
 def program_of(task: str, method: str, **options: Any) -> sc.Program:
     given: dict[str, Any] = {} if method == "exact" else {"method": method, "X": rows_of(task).X}
     svm = svm_of(task)
-    with limited(LIMIT, method):
-        signal.setitimer(signal.ITIMER_REAL, 0)  # whatever else the machine does meanwhile
-        signal.signal(signal.SIGPROF, signal.getsignal(signal.SIGALRM))
-        signal.setitimer(signal.ITIMER_PROF, LIMIT)
-        try:
-            return sc.compile(svm, **given, **options)
-        finally:
-            signal.setitimer(signal.ITIMER_PROF, 0)
+    with limited(LIMIT, method), by_processor_time():
+        return sc.compile(svm, **given, **options)
+
+
+@contextmanager
+def by_processor_time() -> Iterator[None]:
+    """The limit around counts the time of this process, whatever else the machine does meanwhile."""
+    if not hasattr(signal, "setitimer"):  # Windows
+        yield
+        return
+    left, _ = signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGPROF, signal.getsignal(signal.SIGALRM))
+    signal.setitimer(signal.ITIMER_PROF, left)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def compiled(task: str, program: Any, precision: str = "f32") -> Contender:
