@@ -51,7 +51,9 @@ def fitted(checkout: Path, stored: Path) -> tuple[int, float, float]:
         "OPENBLAS_NUM_THREADS": "1",
     }
     command = [sys.executable, "-W", "ignore", "-c", FIT, str(stored)]
-    done = subprocess.run(command, env=settings, capture_output=True, text=True, check=True)
+    done = subprocess.run(  # elsewhere, for this folder would come before that of the checkout
+        command, cwd=stored.parent, env=settings, capture_output=True, text=True, check=True
+    )
     found: tuple[int, float, float] = tuple(json.loads(done.stdout))
     return found
 
