@@ -39,6 +39,7 @@ from tests.replay.cases import CASES
 
 MOST, FIRST = 9, 3  # jobs that a mutant is tried on, and the smallest of them
 OTHERS, STRICT = 5, 2  # with every instruction set, and strictly
+MOST_IN_DOUBT = 20
 
 
 @cache
@@ -111,8 +112,10 @@ def mutated(mutant: Mutant, job: Job) -> dict[str, str] | tuple[str, str]:
 
 def in_doubt(mutant: Mutant, used_by: list[Job]) -> tuple[str, str] | None:
     """Whether the label of a row tells that a bound decided it where it should not, or did not."""
-    for how in ("best", "others"):
-        for job in doubtful(used_by):
+    jobs = doubtful(used_by)
+    rounds: tuple[tuple[How, list[Job]], ...] = ("best", jobs), ("others", jobs[:: len(jobs) // OTHERS + 1])
+    for how, some in rounds:
+        for job in some:
             files = mutated(mutant, job)
             if isinstance(files, tuple):
                 return files
@@ -122,12 +125,13 @@ def in_doubt(mutant: Mutant, used_by: list[Job]) -> tuple[str, str] | None:
 
 
 def doubtful(used_by: list[Job]) -> list[Job]:
-    """For each level of bounds the smallest emission of each profile, and the largest."""
+    """For each level of bounds the smallest emission of each profile, and the largest; not too many."""
     found: dict[tuple[str, str], list[Job]] = {}
     for job in used_by:
         if job.level:
             found.setdefault((job.level, job.request.profile), []).append(job)
-    return [job for some in found.values() for job in dict.fromkeys((some[0], some[-1]))]
+    jobs = [job for some in found.values() for job in dict.fromkeys((some[0], some[-1]))]
+    return jobs[:: -(-len(jobs) // MOST_IN_DOUBT)] if jobs else []
 
 
 def spread(used_by: list[Job]) -> list[Job]:
