@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from svmcompile.ir import whole_numbers as wn
 from svmcompile.ir.kinds import Kind, Level, Shape, Table, Type, Value
-from svmcompile.ir.node import At, Node, Work, dims, need
+from svmcompile.ir.node import At, LaidOut, Node, Work, dims, need, standing_for
 from svmcompile.ir.pairs import class_counts, pair_count
 from svmcompile.ir.whole_numbers import INT32, fits, whole
 
@@ -185,6 +185,41 @@ class FixedProjection(Node):
     def work(self, at: At, rows: At | None) -> Work:
         m, d = at.weights.shape
         return Work(0, 2 * m * d)
+
+
+@dataclass(frozen=True, slots=True)
+class NibbleProjection(LaidOut):
+    """A `FixedProjection` whose weights, from -8 to 7, take four bits: two are in a byte, with 8 added.
+
+    Of d features the byte j of a row holds the weight of feature j in its low bits and that of feature
+    j + (d + 1) / 2 in its high ones, which are zero in the last byte if d is odd.
+    """
+
+    level: ClassVar = Level.MACHINE
+    is_whole: ClassVar = True
+    out: Value
+    x: Value
+    weights: Table = field(metadata=dims("m bytes"))
+    bias: Table = field(metadata=dims("m"))
+    shift: int
+    bits: int  # of the result: 8 or 16
+    limit: int
+
+    def result(self, at: At) -> Type:
+        d = wn.whole_features(at)
+        at.fit(bytes=(d + 1) // 2)
+        need(at.weights.dtype == np.uint8, f"weights @{self.weights} are no bytes")
+        need(d % 2 == 0 or bool((at.weights[:, -1] < 16).all()), f"@{self.weights} has a weight too many")
+        nibbles = wn.from_nibbles(at.weights, d) + wn.NIBBLE_ZERO  # which are summed up as they are
+        dots = wn.sizes(nibbles).max() + wn.NIBBLE_ZERO * d
+        fits(int(at.x.limit * dots), INT32, "a projection")
+        plain = self.unpack(at)
+        return plain.node.result(plain)
+
+    def unpack(self, at: At) -> At:
+        d = at.x.width if isinstance(at.x, Type) else at.x.shape[1]
+        tables = {**at.tables, self.weights: wn.from_nibbles(at.weights, d)}
+        return At(standing_for(FixedProjection, self), tables, at.read)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.leaf_layout import sums_of
 from svmcompile.ir.node import At
-from svmcompile.ir.whole_numbers import UNIT_BITS, needs_int64, whole
+from svmcompile.ir.whole_numbers import NIBBLE_ZERO, UNIT_BITS, needs_int64, whole
 from svmcompile.targets.c.api import c_real
 from svmcompile.targets.c.literals import real
 from svmcompile.targets.c.node import INT, CNode
@@ -79,6 +79,15 @@ class FixedProjection(CNode[ir.FixedProjection]):
 
     def fields(self) -> dict[str, Any]:
         return {"out_type": c_real(self.types[self.node.out].whole or "i8")}
+
+
+class NibbleProjection(FixedProjection):
+    """The same with weights of four bits."""
+
+    dot_kind = "nibbles"
+
+    def fields(self) -> dict[str, Any]:
+        return {**super().fields(), "bytes": (self.width + 1) // 2, "zero_weight": NIBBLE_ZERO}
 
 
 class FixedQuadratic(CNode[ir.FixedQuadratic]):
