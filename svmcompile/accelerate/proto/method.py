@@ -60,6 +60,8 @@ def _program(taught: Teacher, found: Found, centre: Array, rows: int) -> Program
     bias = builder.table("bias", network.bias * taught.unit + taught.level)
     builder.body.append(ir.KernelSum("sums", "place", vectors, weights, bias, Kernel("rbf", 1.0)))
     details = {**found.details(), "rows": rows, "whole_projection": True, "byte_weights": True}
+    if found.sizes.four_bits:
+        details["four_bits"] = True
     if not taught.votes:
         return builder.finish("sums", "proto", Claim.APPROXIMATE, details=details)
     builder.body.append(ir.ArgMax("label", "sums"))

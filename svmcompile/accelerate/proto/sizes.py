@@ -23,6 +23,7 @@ class Sizes:
     rank: int
     vectors: int
     columns: int  # features that are read
+    four_bits: bool = False  # of the projection's weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +36,24 @@ class Tables:
     precision: str
     host: bool = False
     one_range: bool = True  # of all features: else whole numbers need a scale for each
+    four_bits: bool = False  # of the projection's weights
 
     def of(self, sizes: Sizes) -> int:
-        return self.fixed(sizes.rank) + sizes.columns * self.column(sizes.rank) + self.prototypes(sizes)
+        return self.fixed(sizes.rank) + self.columns(sizes.columns, sizes.rank) + self.prototypes(sizes)
 
-    def column(self, rank: int) -> int:
-        """Bytes of a feature: its number, its weights, and in floats its centre."""
+    def columns(self, count: int, rank: int) -> int:
+        """Bytes of features: their numbers, their weights, and in floats their centre."""
         number = NUMBER_BYTES[self.precision]
         index = 1 if self.features <= 256 else 2 if self.features <= 1 << 16 else 4
         if self.precision in ("f32", "f64"):
-            return index + (rank + 1) * number
-        return index + rank * number + (0 if self.one_range else SCALE_BYTES)
+            return count * (index + (rank + 1) * number)
+        weights = rank * (-(-count // 2) if self.four_bits else count * number)
+        return count * (index + (0 if self.one_range else SCALE_BYTES)) + weights
+
+    def most_columns(self, rank: int, room: int) -> int:
+        """Features that fit in so many bytes."""
+        pairs = max(0, room) // self.columns(2, rank)
+        return 2 * pairs + (self.columns(2 * pairs + 1, rank) <= room)
 
     def vector(self, rank: int) -> int:
         """Bytes of a prototype: place, offset and weights."""
@@ -98,13 +106,13 @@ def _within(tables: Tables, options: ProtoOptions, limit: int, rows: int, part: 
     for rank in [options.rank] if options.rank else _ranks(tables, limit, factors):
         room = limit - tables.fixed(rank)
         for share in shares:
-            columns = _columns(options, tables, int(room * share) // tables.column(rank))
-            left = room - columns * tables.column(rank)
+            columns = _columns(options, tables, rank, int(room * share))
+            left = room - tables.columns(columns, rank)
             vectors = options.vectors or min(tables.most_vectors(rank, left), max(2, rows // 4))
             if not options.density and vectors >= max(2, rows // 4):  # then features may have the rest
                 spare = room - tables.prototypes(Sizes(rank, vectors, columns))
-                columns = _columns(options, tables, spare // tables.column(rank))
-            sizes = Sizes(rank, vectors, columns)
+                columns = _columns(options, tables, rank, spare)
+            sizes = Sizes(rank, vectors, columns, tables.four_bits)
             if vectors >= 1 and columns >= 1 and tables.of(sizes) <= limit:
                 yield sizes
 
@@ -116,7 +124,7 @@ def _ranks(tables: Tables, limit: int, factors: tuple[float, ...]) -> list[int]:
     return sorted({max(1, min(tables.features, round(usual * factor))) for factor in factors})
 
 
-def _columns(options: ProtoOptions, tables: Tables, room: int) -> int:
+def _columns(options: ProtoOptions, tables: Tables, rank: int, room: int) -> int:
     if options.density:
         return max(1, round(options.density * tables.features))
-    return min(tables.features, room)
+    return min(tables.features, tables.most_columns(rank, room))

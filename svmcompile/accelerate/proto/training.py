@@ -1,7 +1,8 @@
 """Training: minibatches with falling steps (Adam), while features are dropped.
 
 Kingma and Ba, "Adam" (2015). The features that stay are those with the largest weights (hard
-thresholding, as in ProtoNN): all at first, then ever fewer, at last as many as are wanted.
+thresholding, as in ProtoNN): all at first, then ever fewer, at last as many as are wanted. Weights of four
+bits are rounded where they are used, and learned by the gradients of what was rounded ("straight through").
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.proto.network import Floats, Loss, Prototypes
+from svmcompile.accelerate.proto.nibbles import best_unit, cut, rounded
 from svmcompile.accelerate.proto.sizes import Sizes
 
 BATCH = 256
@@ -20,6 +22,7 @@ RATE = 0.05  # of the typical size of a part, at first
 MOMENTUM, SQUARES = 0.9, 0.999
 DROPS = (0.1, 0.7)  # shares of the steps between which features are dropped, by the same share each time
 DROP_EVERY = 50  # steps
+ROUNDED = (0.5, 0.9)  # shares of the steps: weights take four bits from the first on, whose unit then stays
 START_ROWS = 5000  # that principal directions are taken from
 NEAREST_ROWS = 1000  # that the width is chosen by
 JUDGED_ROWS = 20_000  # that starts are judged by
@@ -95,7 +98,7 @@ def train_once(lesson: Lesson, sizes: Sizes, steps: int, seed: int, start: int =
     """What one start leads to."""
     random = np.random.default_rng((seed, start))
     network = _start(lesson, sizes, random)
-    return _descend(lesson, network, sizes.columns, steps, random)
+    return _descend(lesson, network, sizes, steps, random)
 
 
 def _start(lesson: Lesson, sizes: Sizes, random: np.random.Generator) -> Prototypes:
@@ -119,10 +122,10 @@ def _nearest(at: Floats, vectors: Floats) -> float:
 
 
 def _descend(
-    lesson: Lesson, start: Prototypes, wanted: int, steps: int, random: np.random.Generator
+    lesson: Lesson, start: Prototypes, sizes: Sizes, steps: int, random: np.random.Generator
 ) -> Trained:
     rows, targets, spread = lesson.rows, lesson.targets, lesson.spread
-    columns = np.arange(rows.shape[1])
+    columns, wanted, unit = np.arange(rows.shape[1]), sizes.columns, 0.0
     parts = list(start.parts)
     rates = [RATE * _size(part) for part in parts[:2]] + [RATE, RATE]
     means, squares = ([np.zeros_like(part) for part in parts] for _ in range(2))
@@ -133,7 +136,12 @@ def _descend(
         picked = order[next_row : next_row + batch]
         next_row += batch
         seen = rows[picked][:, columns]
-        gradients = Prototypes(*parts).loss(seen, targets[picked], lesson.loss)[1]
+        if sizes.four_bits and step >= ROUNDED[0] * steps:
+            if not unit or (step % DROP_EVERY == 0 and step < ROUNDED[1] * steps):
+                unit = best_unit(parts[0], spread[columns])
+            parts[0] = cut(parts[0], unit)
+        taken = [rounded(parts[0], unit), *parts[1:]] if unit else parts
+        gradients = Prototypes(*taken).loss(seen, targets[picked], lesson.loss)[1]
         fall = 0.5 * (1 + np.cos(np.pi * step / steps))
         for k, gradient in enumerate(gradients):
             means[k] += (1 - MOMENTUM) * (gradient - means[k])
@@ -147,7 +155,8 @@ def _descend(
             columns = columns[kept]
             parts[0], means[0], squares[0] = (part[:, kept] for part in (parts[0], means[0], squares[0]))
     kept = _largest(parts[0], spread[columns], wanted)
-    return Trained(Prototypes(parts[0][:, kept], parts[1], parts[2], parts[3]), columns[kept])
+    projection = rounded(parts[0], unit) if unit else parts[0]
+    return Trained(Prototypes(projection[:, kept], *parts[1:]), columns[kept])
 
 
 def _size(part: Floats) -> float:
