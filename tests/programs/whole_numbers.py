@@ -81,8 +81,8 @@ def projected(read: int, rank: int, nibbles: bool) -> Program:
     details = {"whole_projection": True, "byte_weights": True, "four_bits": nibbles}
     outputs = Output("scores", "sums"), Output("label", "label")
     return two.replace(
-        input=replace(two.input, width=read + 2), body=body, tables=tables, outputs=outputs, probes=random.normal(size=(8, read + 2)),
-        origin=replace(two.origin, details=details),
+        input=replace(two.input, width=read + 2), body=body, tables=tables, outputs=outputs,
+        probes=random.normal(size=(8, read + 2)), origin=replace(two.origin, details=details),
     )  # fmt: skip
 
 
