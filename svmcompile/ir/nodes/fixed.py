@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from svmcompile.ir import whole_numbers as wn
 from svmcompile.ir.kinds import Kind, Level, Shape, Table, Type, Value
-from svmcompile.ir.node import At, LaidOut, Node, Work, dims, need, standing_for
+from svmcompile.ir.node import At, Node, Work, dims, need, standing_for
 from svmcompile.ir.pairs import class_counts, pair_count
 from svmcompile.ir.whole_numbers import INT32, fits, whole
 
@@ -188,7 +188,7 @@ class FixedProjection(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class NibbleProjection(LaidOut):
+class NibbleProjection(Node):
     """A `FixedProjection` whose weights, from -8 to 7, take four bits: two are in a byte, with 8 added.
 
     Of d features the byte j of a row holds the weight of feature j in its low bits and that of feature
@@ -213,12 +213,18 @@ class NibbleProjection(LaidOut):
         nibbles = wn.from_nibbles(at.weights, d) + wn.NIBBLE_ZERO  # which are summed up as they are
         dots = wn.sizes(nibbles).max() + wn.NIBBLE_ZERO * d
         fits(int(at.x.limit * dots), INT32, "a projection")
-        plain = self.unpack(at)
+        plain = self._plain(at, d)
         return plain.node.result(plain)
 
-    def unpack(self, at: At) -> At:
-        d = at.x.width if isinstance(at.x, Type) else at.x.shape[1]
-        tables = {**at.tables, self.weights: wn.from_nibbles(at.weights, d)}
+    def run(self, at: At) -> NDArray[Any]:
+        plain = self._plain(at, at.x.shape[1])
+        return plain.node.run(plain)
+
+    def work(self, at: At, rows: At | None) -> Work:
+        return Work(0, 2 * len(at.weights) * at.x.width)
+
+    def _plain(self, at: At, width: int) -> At:
+        tables = {**at.tables, self.weights: wn.from_nibbles(at.weights, width)}
         return At(standing_for(FixedProjection, self), tables, at.read)
 
 
