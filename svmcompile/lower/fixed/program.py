@@ -28,8 +28,8 @@ from svmcompile.lower.fixed.rows import Span, Trial, has_grid, view_of
 from svmcompile.model.head import renamed
 
 FLOATS_ONLY = ("probabilities", "deviation")  # outputs that whole numbers do not give
-# Details of programs whose method counts on it: a projection in whole numbers; in q7 weights of a byte, some
-# of four bits (those of the projection), and curves of so many cells.
+# Details of programs whose method counts on it: a projection in whole numbers; in q7 weights of a byte,
+# those of the projection of four bits, and curves of so many cells.
 WHOLE_PROJECTION, BYTE_WEIGHTS = "whole_projection", "byte_weights"
 FOUR_BITS, CURVE_CELLS = "four_bits", "curve_cells"
 SHARES = (1.0, 0.97, 0.94)  # of the largest scale that are tried
