@@ -16,6 +16,7 @@ UNIT_BITS = 15  # of the numbers that powers are made of
 INT32 = (1 << 31) - 1
 INT64 = (1 << 63) - 1
 MOST_SHIFT = 30
+BYTE = 255
 NIBBLE_LOW, NIBBLE_HIGH = -8, 7  # weights of four bits,
 NIBBLE_ZERO = 8  # and what is added to them
 SHARED = 4.0  # the range of all features is at most so many times that of a typical one
@@ -31,6 +32,12 @@ def share_a_range(low: NDArray[Any], high: NDArray[Any]) -> bool:
     widths = (high - low)[high > low]
     whole_range = float(high.max(initial=0.0) - low.min(initial=0.0))
     return bool(len(widths)) and whole_range <= SHARED * float(np.median(widths))
+
+
+def fit_strides(columns: NDArray[Any]) -> bool:
+    """Whether bytes tell how far each feature that is read is behind the last."""
+    strides = np.diff(columns, prepend=0)
+    return bool(strides.min() >= 0 and strides.max() <= BYTE)
 
 
 def rounded_shift(values: Wholes, bits: int) -> Wholes:

@@ -26,7 +26,7 @@ from svmcompile.accelerate.proto.training import (
 )
 from svmcompile.errors import OptionError
 from svmcompile.ir.arithmetic import FIXED, Array
-from svmcompile.ir.whole_numbers import share_a_range
+from svmcompile.ir.whole_numbers import fit_strides, share_a_range
 
 # Of a training that only chooses sizes: steps, as a share and at most, rows, and products.
 TRIAL_SHARE, TRIAL_STEPS, TRIAL_ROWS, TRIAL_WORK = 4, 1500, 80_000, 8e9
@@ -77,11 +77,14 @@ class Search:
         """What was trained within the limit; ranges are those of the features that are read."""
         low, high = ranges
         shared, precision = share_a_range(low, high), self.options.precision
-        four_bits = shared and precision == "q7" and self.options.projection != "bytes"
-        found = self._found(replace(tables, one_range=shared, four_bits=four_bits))
-        read = found.trained.columns
-        if shared and precision in FIXED and not share_a_range(low[read], high[read]):
-            found = self._found(replace(tables, one_range=False))  # whole numbers need a scale for each
+        small = precision == "q7" and self.options.projection != "bytes"
+        found, told = None, replace(tables, one_range=shared, four_bits=small and shared)
+        while found is None or (precision in FIXED and told != found.tables):
+            found = self._found(told)
+            read = found.trained.columns  # what these need may be known only now
+            shared = shared and share_a_range(low[read], high[read])
+            strides = told.strides and fit_strides(read)
+            told = replace(told, one_range=shared, four_bits=small and shared, strides=strides)
         if self.options.projection == "nibbles" and not found.sizes.four_bits:
             raise OptionError(UNLIKE)
         return found

@@ -37,6 +37,7 @@ class Tables:
     precision: str
     host: bool = False
     one_range: bool = True  # of all features: else whole numbers need a scale for each
+    strides: bool = True  # features are read by strides of a byte, in whole numbers
     four_bits: bool = False  # of the projection's weights
 
     def of(self, sizes: Sizes) -> int:
@@ -48,6 +49,7 @@ class Tables:
         index = 1 if self.features <= 256 else 2 if self.features <= 1 << 16 else 4
         if self.precision in ("f32", "f64"):
             return count * (index + (rank + 1) * number)
+        index = 1 if self.strides else index
         weights = rank * (-(-count // 2) if self.four_bits else count * number)
         return count * (index + (0 if self.one_range else SCALE_BYTES)) + weights
 

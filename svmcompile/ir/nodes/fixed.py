@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import whole_numbers as wn
-from svmcompile.ir.kinds import Kind, Level, Shape, Table, Type, Value
-from svmcompile.ir.node import At, Node, Work, dims, need, standing_for
+from svmcompile.ir.kinds import IndexTable, Kind, Level, Shape, Table, Type, Value
+from svmcompile.ir.node import At, Node, Work, dims, need, standing_for, within
 from svmcompile.ir.pairs import class_counts, pair_count
 from svmcompile.ir.whole_numbers import INT32, fits, whole
 
@@ -46,6 +46,30 @@ class Quantise(Node):
         high, half = np.float32(self.limit), np.float32(0.5)
         t = np.where(t > -high, np.minimum(t, high), -high)
         return np.asarray(np.trunc(np.where(t < 0, t - half, t + half)), dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class StridePick(Node):
+    """out[k] = x[strides[0] + ... + strides[k]]: a `Pick` of features in their order, by small numbers."""
+
+    level: ClassVar = Level.MACHINE
+    leaves_out: ClassVar = True
+    out: Value
+    x: Value
+    strides: IndexTable = field(metadata=dims("picks"))
+
+    def result(self, at: At) -> Type:
+        d = at.d
+        at.fit()
+        need(at.strides.size > 0, "no columns are picked")
+        within(self._columns(at), d, "a column")
+        return Type(Kind.FEATURES, len(at.strides))
+
+    def run(self, at: At) -> NDArray[Any]:
+        return at.x[:, self._columns(at)]
+
+    def _columns(self, at: At) -> NDArray[np.int64]:
+        return np.cumsum(whole(at.strides))
 
 
 @dataclass(frozen=True, slots=True)
