@@ -100,6 +100,24 @@ def rows_in_range(fixed: sc.Program, count: int) -> Any:
     return np.clip(inside, low, high)
 
 
+def test_features_are_read_by_strides_where_bytes_do_and_numbers_do_not() -> None:
+    for name, kind in (("odd", ir.Pick), ("far", ir.StridePick), ("too_far", ir.Pick)):
+        math, fixed = math_programs()[f"projected_{name}"], fixed_programs("q7")[f"projected_{name}"]
+        assert isinstance(fixed.body[0], kind)
+        rows = np.float32(np.random.default_rng(0).normal(size=(5, math.n_features)))
+        (picked,) = {node.out for node in math.body if isinstance(node, ir.Pick)}
+        found = interpret_values(fixed, rows, {picked})[picked]
+        assert np.array_equal(found, interpret_values(math, rows, {picked})[picked])
+
+
+def test_strides_stay_within_the_row() -> None:
+    fixed = fixed_programs("q7")["projected_far"]
+    pick = fixed.body[0]
+    assert isinstance(pick, ir.StridePick) and fixed.tables[pick.strides].dtype == np.uint8
+    with pytest.raises(CheckError, match="a column is not within"):
+        check(fixed.replace(tables={**fixed.tables, pick.strides: fixed.tables[pick.strides] + 1}))
+
+
 def test_nibbles_come_back_as_they_were() -> None:
     for count in (1, 2, 7, 8):
         weights = np.random.default_rng(count).integers(-8, 8, (3, count))

@@ -40,7 +40,10 @@ LISTS = {
     "list_guard": list_programs.ListRecipe(classes=3, guarded=True, shifted=True),
     "list_dag": list_programs.ListRecipe(classes=4, order="dag"),
 }
-PROJECTED = {"bytes": (6, 3, False), "even": (8, 2, True), "odd": (19, 3, True), "one": (1, 1, True)}
+PROJECTED = {  # features read, dimensions, whether weights take four bits, how far features are apart
+    "bytes": (6, 3, False, 1), "even": (8, 2, True, 1), "odd": (19, 3, True, 1), "one": (1, 1, True, 1),
+    "far": (9, 2, True, 40), "too_far": (3, 2, True, 256),
+}  # fmt: skip
 
 
 @cache
@@ -57,15 +60,16 @@ def math_programs() -> dict[str, Program]:
     return {name: optimise(program) for name, program in found.items()}
 
 
-def projected(read: int, rank: int, nibbles: bool) -> Program:
+def projected(read: int, rank: int, nibbles: bool, apart: int) -> Program:
     """Kernel values in a projection of some features, with weights of four bits or of any size."""
+    columns = 1 + apart * np.arange(read)
     random = np.random.default_rng(read)
     weights = random.normal(size=(rank, read))
     if nibbles:
         weights = random.integers(-8, 8, (rank, read)) * 0.07
         weights[0, :2] = (-8 * 0.07, 7 * 0.07)[:read]
     tables = {
-        "columns": np.arange(1, 1 + read), "projection": weights, "start": np.zeros(rank),
+        "columns": columns, "projection": weights, "start": np.zeros(rank),
         "centre": np.float32(random.normal(size=read)).astype(np.float64),
         "vectors": random.normal(size=(9, rank)), "weights": random.normal(size=(1, 9)),
         "bias": random.normal(size=1),
@@ -81,8 +85,8 @@ def projected(read: int, rank: int, nibbles: bool) -> Program:
     details = {"whole_projection": True, "byte_weights": True, "four_bits": nibbles}
     outputs = Output("scores", "sums"), Output("label", "label")
     return two.replace(
-        input=replace(two.input, width=read + 2), body=body, tables=tables, outputs=outputs,
-        probes=random.normal(size=(8, read + 2)), origin=replace(two.origin, details=details),
+        input=replace(two.input, width=columns[-1] + 2), body=body, tables=tables, outputs=outputs,
+        probes=random.normal(size=(8, columns[-1] + 2)), origin=replace(two.origin, details=details),
     )  # fmt: skip
 
 

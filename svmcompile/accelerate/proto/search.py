@@ -30,6 +30,7 @@ from svmcompile.ir.whole_numbers import fit_strides, share_a_range
 
 # Of a training that only chooses sizes: steps, as a share and at most, rows, and products.
 TRIAL_SHARE, TRIAL_STEPS, TRIAL_ROWS, TRIAL_WORK = 4, 1500, 80_000, 8e9
+SMALL = 4096  # bytes: up to here nibbles and a short curve gain, in q7
 UNLIKE = (
     "proto: projection=nibbles asks for features that share a range, as weights of four bits have one "
     "unit, and these do not; scale the features before training, or leave the option out"
@@ -76,15 +77,16 @@ class Search:
     def best(self, tables: Tables, ranges: tuple[Array, Array]) -> Found:
         """What was trained within the limit; ranges are those of the features that are read."""
         low, high = ranges
-        shared, precision = share_a_range(low, high), self.options.precision
-        small = precision == "q7" and self.options.projection != "bytes"
-        found, told = None, replace(tables, one_range=shared, four_bits=small and shared)
+        shared, precision, asked = share_a_range(low, high), self.options.precision, self.options.projection
+        tables = replace(tables, small=precision == "q7" and 0 < self.options.max_bytes <= SMALL)
+        nibbles = asked == "nibbles" or (tables.small and asked == "auto")
+        found, told = None, replace(tables, one_range=shared, four_bits=nibbles and shared)
         while found is None or (precision in FIXED and told != found.tables):
             found = self._found(told)
             read = found.trained.columns  # what these need may be known only now
             shared = shared and share_a_range(low[read], high[read])
             strides = told.strides and fit_strides(read)
-            told = replace(told, one_range=shared, four_bits=small and shared, strides=strides)
+            told = replace(told, one_range=shared, four_bits=nibbles and shared, strides=strides)
         if self.options.projection == "nibbles" and not found.sizes.four_bits:
             raise OptionError(UNLIKE)
         return found

@@ -11,8 +11,8 @@ from svmcompile.errors import OptionError
 # Parts of the limit that are tried: dimensions beside the usual number, shares of the projection.
 PARTS = {1: ((1.0, 1.4, 1.9), (0.45, 0.65, 0.85)), 2: ((1.0,), (0.5, 0.75)), 4: ((1.0,), (0.5, 0.75))}
 LANES = {"f32": 16, "f64": 8}  # of host code; vectors fill two registers, weights of several sums one
-CURVE_CELLS = 32  # of the exponential in q7: more bring no label, and each takes two bytes
-CURVE_POINTS = {"q7": CURVE_CELLS + 1, "q15": 257}  # at most
+CURVE_POINTS = {"q7": 71, "q15": 257}  # of the exponential in whole numbers, at most
+SHORT_CURVE = 32  # cells of that of small models in q7: more bring no label, and each takes two bytes
 SCALE_BYTES = 8  # of a feature: two floats
 NUMBER_BYTES = {"f32": 4, "f64": 8, "q15": 2, "q7": 1}
 
@@ -39,6 +39,7 @@ class Tables:
     one_range: bool = True  # of all features: else whole numbers need a scale for each
     strides: bool = True  # features are read by strides of a byte, in whole numbers
     four_bits: bool = False  # of the projection's weights
+    small: bool = False  # enough for a short curve
 
     def of(self, sizes: Sizes) -> int:
         return self.fixed(sizes.rank) + self.columns(sizes.columns, sizes.rank) + self.prototypes(sizes)
@@ -74,7 +75,8 @@ class Tables:
         number = NUMBER_BYTES[self.precision]
         if self.precision in ("f32", "f64"):
             return self.front + number * (3 * rank + self.outputs)
-        return self.front + 2 * CURVE_POINTS[self.precision] + 4 * rank + 4 * self.outputs
+        points = SHORT_CURVE + 1 if self.small else CURVE_POINTS[self.precision]
+        return self.front + 2 * points + 4 * rank + 4 * self.outputs
 
     def _filled(self, count: int, registers: int) -> int:
         """As many as fill so many registers."""
