@@ -85,7 +85,7 @@ def projected(read: int, rank: int, nibbles: bool, apart: int) -> Program:
     details = {"whole_projection": True, "byte_weights": True, "four_bits": nibbles}
     outputs = Output("scores", "sums"), Output("label", "label")
     return two.replace(
-        input=replace(two.input, width=columns[-1] + 2), body=body, tables=tables, outputs=outputs,
+        input=replace(two.input, width=int(columns[-1]) + 2), body=body, tables=tables, outputs=outputs,
         probes=random.normal(size=(8, columns[-1] + 2)), origin=replace(two.origin, details=details),
     )  # fmt: skip
 

@@ -32,7 +32,7 @@ class ProtoOptions:
     )  # fmt: skip
     projection: str = option(
         "auto", "Weights of the projection in q7: bytes, or nibbles of four bits each; auto takes nibbles "
-        "where max_bytes is at most 4,096 and features share a range.",
+        "where max_bytes is at most 2,048 and features share a range.",
         among=("auto", "bytes", "nibbles"),
     )  # fmt: skip
     labels: float = option(

@@ -30,7 +30,7 @@ from svmcompile.ir.whole_numbers import fit_strides, share_a_range
 
 # Of a training that only chooses sizes: steps, as a share and at most, rows, and products.
 TRIAL_SHARE, TRIAL_STEPS, TRIAL_ROWS, TRIAL_WORK = 4, 1500, 80_000, 8e9
-SMALL = 4096  # bytes: up to here nibbles and a short curve gain, in q7
+SMALL = 2048  # bytes: up to here nibbles and a short curve gain, in q7
 UNLIKE = (
     "proto: projection=nibbles asks for features that share a range, as weights of four bits have one "
     "unit, and these do not; scale the features before training, or leave the option out"

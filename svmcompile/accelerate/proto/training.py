@@ -1,33 +1,32 @@
 """Training: minibatches with falling steps (Adam), while features are dropped.
 
 Kingma and Ba, "Adam" (2015). The features that stay are those with the largest weights (hard
-thresholding, as in ProtoNN): all at first, then ever fewer, at last as many as are wanted. Weights of four
-bits are rounded where they are used, and learned by the gradients of what was rounded ("straight through").
+thresholding, as in ProtoNN): all at first, then ever fewer, at last as many as are wanted.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.accelerate.proto.network import Floats, Loss, Prototypes
-from svmcompile.accelerate.proto.nibbles import best_unit, cut, rounded
 from svmcompile.accelerate.proto.sizes import Sizes
+from svmcompile.ir.whole_numbers import NIBBLE_HIGH, NIBBLE_LOW
 
 BATCH = 256
 RATE = 0.05  # of the typical size of a part, at first
 MOMENTUM, SQUARES = 0.9, 0.999
 DROPS = (0.1, 0.7)  # shares of the steps between which features are dropped, by the same share each time
 DROP_EVERY = 50  # steps
-ROUNDED = (0.5, 0.9)  # shares of the steps: weights take four bits from the first on, whose unit then stays
 START_ROWS = 5000  # that principal directions are taken from
 NEAREST_ROWS = 1000  # that the width is chosen by
 JUDGED_ROWS = 20_000  # that starts are judged by
 PASSES, LEAST_STEPS, MOST_WORK = 40, 2000, 8e10  # times that each row is seen, and products at most
 STARTS, STARTS_WORK = 6, 4e10  # trainings that the best is taken of at most, and their products
+UNITS = np.linspace(1 / 16, 1 / 7, 25)  # of weights of four bits, as shares of the largest
 FINALS, FINALS_WORK = 3, 1.6e11  # the same of those that sizes are judged by at last
 
 
@@ -98,7 +97,23 @@ def train_once(lesson: Lesson, sizes: Sizes, steps: int, seed: int, start: int =
     """What one start leads to."""
     random = np.random.default_rng((seed, start))
     network = _start(lesson, sizes, random)
-    return _descend(lesson, network, sizes, steps, random)
+    trained = _descend(lesson, network, sizes.columns, steps, random)
+    return _in_four_bits(trained, lesson) if sizes.four_bits else trained
+
+
+def nibbles(projection: Floats, unit: float) -> Floats:
+    """The nearest projection of whole numbers of four bits times a unit; larger weights are cut off."""
+    levels = np.clip(np.round(projection / unit), NIBBLE_LOW, NIBBLE_HIGH)
+    return np.asarray(levels * unit, dtype=projection.dtype)
+
+
+def _in_four_bits(trained: Trained, lesson: Lesson) -> Trained:
+    """The same with weights of the projection in the unit that moves projected rows least."""
+    projection, spread = trained.network.projection, lesson.spread[trained.columns]
+    units = UNITS * (float(np.abs(projection).max()) or 1.0)
+    found = [nibbles(projection, unit) for unit in units]
+    off = [float((np.square(one - projection) @ spread).sum()) for one in found]
+    return replace(trained, network=replace(trained.network, projection=found[int(np.argmin(off))]))
 
 
 def _start(lesson: Lesson, sizes: Sizes, random: np.random.Generator) -> Prototypes:
@@ -122,10 +137,10 @@ def _nearest(at: Floats, vectors: Floats) -> float:
 
 
 def _descend(
-    lesson: Lesson, start: Prototypes, sizes: Sizes, steps: int, random: np.random.Generator
+    lesson: Lesson, start: Prototypes, wanted: int, steps: int, random: np.random.Generator
 ) -> Trained:
     rows, targets, spread = lesson.rows, lesson.targets, lesson.spread
-    columns, wanted, unit = np.arange(rows.shape[1]), sizes.columns, 0.0
+    columns = np.arange(rows.shape[1])
     parts = list(start.parts)
     rates = [RATE * _size(part) for part in parts[:2]] + [RATE, RATE]
     means, squares = ([np.zeros_like(part) for part in parts] for _ in range(2))
@@ -136,12 +151,7 @@ def _descend(
         picked = order[next_row : next_row + batch]
         next_row += batch
         seen = rows[picked][:, columns]
-        if sizes.four_bits and step >= ROUNDED[0] * steps:
-            if not unit or (step % DROP_EVERY == 0 and step < ROUNDED[1] * steps):
-                unit = best_unit(parts[0], spread[columns])
-            parts[0] = cut(parts[0], unit)
-        taken = [rounded(parts[0], unit), *parts[1:]] if unit else parts
-        gradients = Prototypes(*taken).loss(seen, targets[picked], lesson.loss)[1]
+        gradients = Prototypes(*parts).loss(seen, targets[picked], lesson.loss)[1]
         fall = 0.5 * (1 + np.cos(np.pi * step / steps))
         for k, gradient in enumerate(gradients):
             means[k] += (1 - MOMENTUM) * (gradient - means[k])
@@ -155,8 +165,7 @@ def _descend(
             columns = columns[kept]
             parts[0], means[0], squares[0] = (part[:, kept] for part in (parts[0], means[0], squares[0]))
     kept = _largest(parts[0], spread[columns], wanted)
-    projection = rounded(parts[0], unit) if unit else parts[0]
-    return Trained(Prototypes(projection[:, kept], *parts[1:]), columns[kept])
+    return Trained(Prototypes(parts[0][:, kept], parts[1], parts[2], parts[3]), columns[kept])
 
 
 def _size(part: Floats) -> float:

@@ -51,4 +51,4 @@ class Products(Centred[ir.Products]):
 
 
 plain(__name__, ir.Clip, ir.Fill, ir.Missing)
-plain(__name__, ir.Scale, ir.AsFeatures, ir.Pick, ir.StridePick, ir.Join, keeps_time=True)
+plain(__name__, ir.Scale, ir.AsFeatures, ir.Pick, ir.Join, keeps_time=True)

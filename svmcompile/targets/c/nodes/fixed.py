@@ -14,7 +14,7 @@ from svmcompile.ir.node import At
 from svmcompile.ir.whole_numbers import NIBBLE_ZERO, UNIT_BITS, needs_int64, whole
 from svmcompile.targets.c.api import c_real
 from svmcompile.targets.c.literals import real
-from svmcompile.targets.c.node import INT, CNode
+from svmcompile.targets.c.node import INT, CNode, plain
 from svmcompile.targets.c.nodes.paths import Walk
 
 W = TypeVar("W", bound=ir.FixedSum | ir.FixedPath | ir.FixedLeafSums)
@@ -37,6 +37,9 @@ class Quantise(CNode[ir.Quantise]):
 def _alone(table: NDArray[Any]) -> str:
     """The one number of a table; nothing where it has one per feature."""
     return real(table[0], "f32") if table.size == 1 else ""
+
+
+plain(__name__, ir.StridePick, keeps_time=True)
 
 
 class Requantise(CNode[ir.Requantise]):
