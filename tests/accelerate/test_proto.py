@@ -45,8 +45,9 @@ def models() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def programs(models: dict[str, Any]) -> dict[str, sc.Program]:
     limits = {"max_bytes": 2500, "precision": "q7", **QUICK}
+    asked = {name: "nibbles" if name in SHARED_RANGE else "auto" for name in models}
     return {
-        name: sc.compile(model, method="proto", X=MODELS[name][1][0], **limits)
+        name: sc.compile(model, method="proto", X=MODELS[name][1][0], projection=asked[name], **limits)
         for name, model in models.items()
     }
 
@@ -141,10 +142,29 @@ def test_weights_of_four_bits_are_multiples_of_one_unit(
     X, limits = DIGITS[0], {"max_bytes": 2500, "precision": "q7", **QUICK}
     assert unit_of_nibbles(programs["votes"].tables["projection"]) > 0
     assert all(one["four_bits"] for one in programs["votes"].origin.details["tried"])
-    plain = sc.compile(models["votes"], method="proto", X=X, projection="bytes", **limits)
+    plain = sc.compile(models["votes"], method="proto", X=X, **limits)
     assert unit_of_nibbles(plain.tables["projection"]) == 0
     names = {type(node).__name__ for node in sc.quantise(plain, "q7", X).body}
     assert "FixedProjection" in names and "NibbleProjection" not in names
+
+
+@pytest.mark.parametrize(
+    ("limit", "options", "four_bits", "cells"),
+    [
+        (2048, {}, True, 32), (2049, {}, False, 0), (2048, {"projection": "bytes"}, False, 32),
+        (4096, {"projection": "nibbles"}, True, 0), (2048, {"precision": "q15"}, False, 0),
+    ],
+)  # fmt: skip
+def test_small_models_take_nibbles_and_a_short_curve(
+    models: dict[str, Any], limit: int, options: dict[str, Any], four_bits: bool, cells: int
+) -> None:
+    asked = {"precision": "q7", "steps": 20, "synthetic_rows": 0, **options}
+    program = sc.compile(models["votes"], method="proto", X=DIGITS[0], max_bytes=limit, **asked)
+    details = program.origin.details
+    assert (details["four_bits"], details["curve_cells"]) == (four_bits, cells)
+    fixed = sc.quantise(program, "q7", DIGITS[0])
+    sums = next(node for node in fixed.body if type(node).__name__ == "FixedSum")
+    assert len(fixed.tables[sums.curve]) <= (cells or 70) + 1
 
 
 def test_nibbles_hold_what_bytes_held() -> None:
@@ -185,7 +205,7 @@ def test_as_many_features_as_fit(columns: int, rank: int) -> None:
 @pytest.mark.parametrize("precision", ["f32", "q15", "q7"])
 def test_tables_are_within_the_limit(models: dict[str, Any], profile: str, precision: str) -> None:
     tune = "host" if profile == "host" else "portable"
-    for name, limit in (("two", 2400), ("votes", 6000)):
+    for name, limit in (("two", 2400), ("votes", 6000), ("votes", 2000)):
         X = MODELS[name][1][0]
         program = sc.compile(
             models[name], method="proto", X=X, max_bytes=limit, precision=precision, tune=tune,
