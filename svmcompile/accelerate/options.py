@@ -147,8 +147,10 @@ def _convert(method_name: str, key: str, value: Any, wanted: type) -> Any:
             raise ValueError
         return wanted(value)
     except (KeyError, TypeError, ValueError, OverflowError):
+        kind = TYPES.get(wanted.__name__, wanted.__name__)
+        article = "a " if kind.endswith("number") else ""
         raise OptionError(
-            f"method {method_name!r}, option {key!r}: {value!r} is not a {wanted.__name__}"
+            f"method {method_name!r}, option {key!r}: must be {article}{kind}, got {value!r}"
         ) from None
 
 

@@ -141,7 +141,7 @@ def accelerate(svm: SVM, data: Data | None, name: str, options: Mapping[str, Any
     by_differences = next((one for one in svm.machines if is_by_differences(one.kernel)), None)
     if by_differences and not chosen.takes_differences:
         raise UnsupportedError(
-            f"method {name!r} has no way with a {by_differences.kernel.kind} kernel; methods that have: "
+            f"method {name!r} does not take a {by_differences.kernel.kind} kernel; methods that do: "
             f"{_names(lambda other: other.takes_differences)}"
         )
     parsed = parse_options(name, chosen.options, options)

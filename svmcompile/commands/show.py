@@ -162,7 +162,7 @@ def _fitted(report: Report) -> str:
     else:
         same = f"errors reach {float(known['max_decision_error']):.3g}"
     more = "; these are too few to hold any out; give others with --test FILE" if few else ""
-    return f"of the {known['rows']:,} rows it was fitted to {same}{more}"
+    return f"of the {known['rows']:,} rows it was fitted to, {same}{more}"
 
 
 def _choice(record: Report) -> None:
@@ -241,7 +241,7 @@ def train(report: Report, options: given.TrainOptions) -> None:
     _print_notes(report)
     known = report.get("fitted", report)
     _print_note(
-        f"of the {known['accuracy_rows']:,} rows it was fitted to {known['accuracy']:.2%} are right"
+        f"of the {known['accuracy_rows']:,} rows it was fitted to, {known['accuracy']:.2%} are right"
     )
     console.print(f"stored: {escape(report['output'])}; `svmcompile compile` turns it into C or ONNX")
 
@@ -272,7 +272,8 @@ def _short(value: Any) -> str:
     if isinstance(value, dict):
         return "\n".join(f"{key}: {_short(item)}" for key, item in value.items())
     if isinstance(value, (list, tuple)):
-        shown = ", ".join(_short(item) for item in value[:12])
+        nested = any(isinstance(item, (list, tuple)) for item in value)
+        shown = ("; " if nested else ", ").join(_short(item) for item in value[:12])
         return shown + (f", ... ({len(value)})" if len(value) > 12 else "")
     return str(value)
 

@@ -102,7 +102,7 @@ def _check_file(folder: Path, path: str, digests: Mapping[str, Any]) -> None:
     if not file.exists():
         raise ReadError(f"{file}: is missing, and the report lists it; {WAY_OUT}")
     if hashlib.sha256(read_plain(file)).hexdigest() != digests[path]:
-        raise ReadError(f"{file}: was changed after it was compiled: its sha256 is another; {WAY_OUT}")
+        raise ReadError(f"{file}: was changed after it was compiled: its sha256 differs; {WAY_OUT}")
 
 
 def _check_signature(folder: Path, name: str, key: bytes) -> None:

@@ -63,8 +63,12 @@ def work(job: Job) -> int:
 @cache
 def passes(job: Job, how: How) -> bool:
     """Without any mutation; else nothing a job says about mutants counts."""
-    with TemporaryDirectory() as folder:
-        job.check(original(job), Path(folder), how)
+    try:
+        with TemporaryDirectory() as folder:
+            job.check(original(job), Path(folder), how)
+    except (AssertionError, subprocess.TimeoutExpired, ValueError) as error:
+        print(f"wrong without a mutant, {how}: {job.name}: {error}"[:300], flush=True)
+        return False
     return True
 
 
@@ -72,19 +76,17 @@ def fate(mutant: Mutant, used_by: list[Job]) -> tuple[str, str]:
     """What became of a mutant, and where or why."""
     changed = []
     for job in spread(used_by):
-        try:
-            with instead({mutant.template: mutant.source()}):
-                files = dict(job.files())
-        except EmitError as error:
-            return "refused", str(error)
-        except (TemplateError, TypeError, ValueError, KeyError, IndexError) as error:
-            return "invalid", str(error)
+        files = mutated(mutant, job)
+        if isinstance(files, tuple):
+            return files
         if files != original(job):
             changed.append((job, files))
             if found := verdict(job, files, "best"):
                 return found
-    if told := harmless(mutant, changed):
+    if told := hidden(changed) or in_doubt(mutant, used_by):
         return told
+    if why := reason(mutant):
+        return "equivalent", why
     rounds: tuple[tuple[How, Any], ...] = ("others", changed[-OTHERS:]), ("strictly", changed[:STRICT])
     for how, some in rounds:
         for job, files in some:
@@ -94,6 +96,38 @@ def fate(mutant: Mutant, used_by: list[Job]) -> tuple[str, str]:
         if any(job.work(files, Path(folder)) > work(job) for job, files in changed[-OTHERS:]):
             return "slower", ""
     return "survived", ", ".join(job.name for job, _ in changed)
+
+
+def mutated(mutant: Mutant, job: Job) -> dict[str, str] | tuple[str, str]:
+    """The C of a job as a mutant has it, or its fate."""
+    try:
+        with instead({mutant.template: mutant.source()}):
+            return dict(job.files())
+    except EmitError as error:
+        return "refused", str(error)
+    except (TemplateError, TypeError, ValueError, KeyError, IndexError) as error:
+        return "invalid", str(error)
+
+
+def in_doubt(mutant: Mutant, used_by: list[Job]) -> tuple[str, str] | None:
+    """Whether the label of a row tells that a bound decided it where it should not, or did not."""
+    for how in ("best", "others"):
+        for job in doubtful(used_by):
+            files = mutated(mutant, job)
+            if isinstance(files, tuple):
+                return files
+            if files != original(job) and (found := verdict(job, files, how)):
+                return found
+    return None
+
+
+def doubtful(used_by: list[Job]) -> list[Job]:
+    """For each level of bounds the smallest emission of each profile, and the largest."""
+    found: dict[tuple[str, str], list[Job]] = {}
+    for job in used_by:
+        if job.level:
+            found.setdefault((job.level, job.request.profile), []).append(job)
+    return [job for some in found.values() for job in dict.fromkeys((some[0], some[-1]))]
 
 
 def spread(used_by: list[Job]) -> list[Job]:
@@ -113,19 +147,16 @@ def verdict(job: Job, files: Mapping[str, str], how: How) -> tuple[str, str] | N
         with TemporaryDirectory() as folder:
             job.check(files, Path(folder), how)
     except (AssertionError, subprocess.TimeoutExpired, ValueError) as error:
-        assert passes(job, how)
-        return "killed", f"{job.name}: {type(error).__name__}"
+        return ("killed", f"{job.name}: {type(error).__name__}") if passes(job, how) else None
     except Invalid as error:
         return "invalid", str(error)
     return None
 
 
-def harmless(mutant: Mutant, changed: list[tuple[Job, dict[str, str]]]) -> tuple[str, str] | None:
-    """Why no check can kill a mutant, where one knows."""
+def hidden(changed: list[tuple[Job, dict[str, str]]]) -> tuple[str, str] | None:
+    """Whether nothing changed that a compiler here sees."""
     if not changed:
         return "unchanged", ""
-    if why := reason(mutant):
-        return "equivalent", why
     with TemporaryDirectory() as folder:
         same = all(job.seen(files, Path(folder)) == seen(job) for job, files in changed)
     return ("elsewhere", "") if same else None

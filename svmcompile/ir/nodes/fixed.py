@@ -42,10 +42,9 @@ class Quantise(Node):
 
     def run(self, at: At) -> NDArray[Any]:
         x = at.x.astype(np.float32)
-        t = (x - at.shift) * at.factor
-        high, half = np.float32(self.limit), np.float32(0.5)
-        t = np.where(t > -high, np.minimum(t, high), -high)
-        return np.asarray(np.trunc(np.where(t < 0, t - half, t + half)), dtype=np.int64)
+        t = ((x - at.shift) * at.factor).astype(np.float64)  # in which half a unit more is exact
+        t = np.where(t > -self.limit, np.minimum(t, self.limit), -self.limit)
+        return np.asarray(np.trunc(np.where(t < 0, t - 0.5, t + 0.5)), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)

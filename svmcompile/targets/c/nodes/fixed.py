@@ -21,13 +21,25 @@ W = TypeVar("W", bound=ir.FixedSum | ir.FixedPath | ir.FixedLeafSums)
 
 
 class Quantise(CNode[ir.Quantise]):
-    """Real numbers become whole ones."""
+    """Real numbers become whole ones, from twice as much: halves that are cut off round to nearest."""
+
+    @property
+    def is_doubled(self) -> bool:
+        """Whether there is one factor, and it is written twice as large."""
+        factor = self.tables[self.node.factor]
+        with np.errstate(over="ignore"):
+            return bool(factor.size == 1 and np.isfinite(np.float32(2) * np.float32(factor[0])))
 
     def fields(self) -> dict[str, Any]:
+        times = 2 if self.is_doubled else 1
+        end = np.float32(times * self.node.limit).view(np.uint32)
         return {
             "row_type": c_real(self.types[self.node.out].whole or "f32"),
             "one_shift": _alone(self.tables[self.node.shift]),
-            "one_factor": _alone(self.tables[self.node.factor]),
+            "one_factor": _alone(times * self.tables[self.node.factor]),
+            "is_doubled": self.is_doubled,
+            "end": f"0x{int(end):08x}u",
+            "half_type": "int" if self.node.bits == 8 else "int32_t",
         }
 
     def idle(self) -> set[str]:
