@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 import skops.io
+from programs.whole_numbers import math_programs, rows_of
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
@@ -84,6 +85,19 @@ def test_weights_of_a_byte(classes):
     assert program.tables[sums.weights].dtype == np.int8
     report = prove_functions(program, sc.emit(program, name="m", precision="q7")["m.c"], "m")
     assert all(one.proven for one in report.functions), failures(report)
+
+
+@pytest.mark.parametrize("name", ["even", "odd", "one"])
+def test_weights_of_four_bits(name):
+    math = math_programs()[f"projected_{name}"]
+    program = sc.quantise(math, "q7", rows_of(math, 300))
+    assert any(isinstance(node, ir.NibbleProjection) for node in program.body)
+    text = sc.emit(program, name="m", precision="q7")["m.c"]
+    report = prove_functions(program, text, "m")
+    assert all(one.proven for one in report.functions), failures(report)
+    for right, wrong in (("v[0] & 15", "v[0] & 7"), ("rest += x[j]", "rest -= x[j]")):
+        assert right in text
+        assert not prove_functions(program, text.replace(right, wrong), "m").ok
 
 
 def test_large_tables_are_strings(monkeypatch):
