@@ -71,7 +71,7 @@ def _chunk(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
             for name in ir.operands(node):
                 unstable = unstable | env[name].unstable
             if value.dtype.kind == "f":  # no label
-                error = np.where(np.abs(value) + error < arithmetic.largest, SECOND_ORDER * error, np.inf)
+                error = np.where(np.abs(value) + error <= arithmetic.largest, SECOND_ORDER * error, np.inf)
             env[node.out] = Bounded(value, error, unstable)
     ends = [env[output.value] for output in program.outputs]
     errors = {output.name: env[output.value].error for output in program.outputs}
@@ -112,7 +112,7 @@ def is_exact(program: Program) -> bool:
     rows, readers = {program.input.name}, []
     for node in program.body:
         if rows & set(ir.operands(node)):
-            if isinstance(node, ir.Pick) and not program.input.number:
+            if node.leaves_out and not program.input.number:
                 rows.add(node.out)  # the same numbers
             else:
                 readers.append(node)

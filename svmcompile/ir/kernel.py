@@ -200,7 +200,7 @@ def _rbf_errors(gamma: float, x: Bounded, vectors: Any, a: Arithmetic) -> tuple[
         t += e @ abs(vectors).T + ((sizes + e) * e).sum(axis=1)[:, None]
     t *= 2 * abs(gamma) * np.log2(np.e)
     error = np.expm1(np.log(2) * t) * values
-    far = np.isnan(error)  # far out t is huge and K is nothing: zero times infinity
+    far = ~(values >= np.finfo(np.float64).tiny)  # K has lost its digits, or all of it, and t may be huge
     error[far] = np.exp2(exponent[far] + t[far])
     error = np.minimum(error, 1.0)
     return values, error + (values + error) * (a.exp_error + a.u)

@@ -263,8 +263,8 @@ def _limited(
 def _most(bounds: Bounds, every: Sequence[Bounds], name: str) -> NDArray[Any]:
     """Bounds on values, no more than a multiple of those of programs that give as many."""
     own: NDArray[Any] = getattr(bounds, name)
-    alike = [getattr(one, name) for one in every if getattr(one, name).shape == own.shape]
-    return np.minimum(own, TRUSTED_SHARE * np.maximum.reduce(alike)) if alike else own
+    alike = [value for one in every if (value := getattr(one, name)).shape == own.shape]
+    return np.asarray(np.minimum(own, TRUSTED_SHARE * np.maximum.reduce(alike))) if alike else own
 
 
 def _fixed_limited(program: Program, trusted: Sequence[Program], rows: NDArray[Any]) -> Bounds:

@@ -18,10 +18,11 @@ from sklearn.svm import SVC, SVR, LinearSVC
 import svmcompile as sc
 from svmcompile.errors import EmitError
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import ARITHMETIC, Bounded
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret
-from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.kernel import Kernel, kernel_errors
 from svmcompile.ir.node import run
 from svmcompile.ir.program import Input, Labels, Output, Program
 from svmcompile.lower import lower
@@ -224,6 +225,14 @@ def test_a_tie_is_unstable_and_a_wide_margin_is_not() -> None:
     assert error_bounds(program, np.array([[0.0], [1.0], [-1.0]]), "f32").unstable.tolist() == [
         True, False, False,
     ]  # fmt: skip
+
+
+def test_a_kernel_value_below_the_smallest_number_has_a_bound() -> None:
+    """2^-1104 is zero in double; a row off by 15 of the 47 to the vector has 2^-512."""
+    row = Bounded(np.zeros((1, 1)), np.full((1, 1), 15.0), np.zeros(1, bool))
+    kernel = Kernel("rbf", 0.5 / np.log2(np.e))
+    value, error = kernel_errors(kernel, row, np.array([[47.0]]), ARITHMETIC["f64"])
+    assert value[0, 0] == 0.0 and error[0, 0] >= 2.0**-512
 
 
 def test_no_rows_give_empty_bounds() -> None:

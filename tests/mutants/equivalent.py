@@ -72,6 +72,15 @@ REASONS: dict[str, str] = {
     r"beaten\[.*\] = 1;  ->  .* = 2;$": "a flag: it is asked whether it is zero",
     r"->  needs\[i\] = .* \| \(first\[row\] <= ": "the bit of a class that there is none of is masked",
     r"^c/portable/taylor_votes.*->  (votes|lost)\[won >= 0 \?": "zero has left before",
+    r"^c/portable/certain\S+ (?P<a>.*[<>])= (?P<b>-?\{\{ n.largest \}\}.*)  ->  (?P=a) (?P=b)$": (
+        "a score that is the largest number itself is left to exact sums, which decide the same"
+    ),
+    r"^c/portable/certain.*best = score\[.*\] > \{\{ n.zero \}\} \? best : c;  ->  .*\] >= ": (
+        "who is looked at first: it is left again unless it beats all others for sure"
+    ),
+    r"if \(norm < reach \* reach\) \{  ->  if \(norm <= reach": (
+        "of a row as long as the reach the root is the reach"
+    ),
     chosen("<", "a : b"): SMALLER,
     chosen(">", "b : a"): SMALLER,
     chosen("<", "b : a"): LARGER,

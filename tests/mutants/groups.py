@@ -9,11 +9,13 @@ from programs.whole_numbers import fixed_programs
 from programs.whole_numbers import rows_of as whole_rows
 
 from svmcompile.data.rows import as_rows
+from tests.mutants.doubtful import doubtful
 from tests.mutants.jobs import Job, job
 from tests.mutants.small import (
     Programs,
     certain_planes,
     crossed_programs,
+    doubted_programs,
     exact_programs,
     large_programs,
     long_sums,
@@ -73,3 +75,10 @@ def whole() -> Iterator[Job]:
         for name, program in fixed_programs(precision).items():
             if name != "tree_reach":  # which is measured in float, so that rounding decides at its end
                 yield job(name, program, whole_rows(program, 300), profile, precision)
+
+
+def in_doubt() -> Iterator[Job]:
+    """Programs with bounds, widened."""
+    for name, (program, rows) in doubted_programs().items():
+        for way in ALL if name.startswith(("certain", "taylor d", "picked")) else BOTH:
+            yield from doubtful(job(name, program, rows, *way))

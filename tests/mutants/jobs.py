@@ -33,9 +33,10 @@ from tests.mutants.worded import check_words, write_word_driver
 
 LARGEST = 1_500_000  # characters of C: beyond, one build takes too long
 ENOUGH = 4  # emissions that each line is in
-SECONDS = 10.0  # a mutant that takes longer does not end
+SECONDS, WAIT = 3, 60.0  # of the processor: a mutant that takes longer does not end; and by the clock
 ROWS = 60
 ODD = ("ties", "circles", "several")
+DOUBT = " in doubt of "  # in the names of programs whose bounds are widened
 BATCH = 1100  # rows, more than code takes at once
 How = Literal["best", "others", "strictly"]
 SCALES = (1.0, 6.0)  # of rows whose boundary is looked for: far out, bounds matter more
@@ -53,6 +54,16 @@ __attribute__((destructor)) static void tell(void)
     fprintf(file, "%lu", blocks);
     fclose(file);
 }
+"""
+
+
+LIMIT = f"""
+#include <sys/resource.h>
+__attribute__((constructor)) static void limit(void)
+{{
+    const struct rlimit seconds = {{ {SECONDS}, {SECONDS} }};
+    setrlimit(RLIMIT_CPU, &seconds);
+}}
 """
 
 
@@ -80,7 +91,12 @@ class Job:
     @property
     def odd(self) -> str:
         """What few programs have: ties, classes that beat each other in circles, several sums."""
-        return next((word for word in ODD if word in self.name), "")
+        return next((word for word in (DOUBT, *ODD) if word in self.name), "")
+
+    @property
+    def level(self) -> str:
+        """Whose bounds are widened, if any are."""
+        return self.name.partition(DOUBT)[2]
 
     @cached_property
     def lines(self) -> set[tuple[str, int]]:
@@ -137,7 +153,7 @@ class Job:
             if takes_kernel(code):
                 run([folder / "driver"])
                 continue
-            for name, both in run_driver(code, self.expected.rows, folder, SECONDS).items():
+            for name, both in run_driver(code, self.expected.rows, folder, WAIT).items():
                 for said in both:
                     judge(self.expected, name, said)
             if strictly:
@@ -148,7 +164,7 @@ class Job:
         if how != "others" and (code.input.text or code.categories.texts):
             write_word_driver(code, folder)
             build(folder, style, ("driver.c", "model.o", "-o", "driver"))
-            check_words(code, self.program, self.request.number, self.texts, folder, SECONDS)
+            check_words(code, self.program, self.request.number, self.texts, folder, WAIT)
 
     def check_spoiled(self, files: Mapping[str, str], folder: Path) -> None:
         """Fails unless the self-test sees one wrong number among those it expects."""
@@ -158,7 +174,7 @@ class Job:
             wrong, count = re.subn(rf"( {table}\[.*\] = {{\s*(?:{{ )?)", r"\g<1>1000 + ", stored, count=1)
             (folder / "model.c").write_text(f"{before}int model_self_test(void)\n{wrong}")
             build(folder, ("-O0",), ("driver.c", "model.c", "-o", "driver"))
-            done = subprocess.run([folder / "driver"], timeout=SECONDS)
+            done = subprocess.run([folder / "driver"], timeout=WAIT)
             assert done.returncode == count, f"{done.returncode} rows fail, {count} should"
         write(files, folder)
 
@@ -209,26 +225,39 @@ def write(files: Mapping[str, str], folder: Path) -> None:
 
 def run(command: list[Path]) -> None:
     """Fails unless all is well."""
-    done = subprocess.run(command, capture_output=True, timeout=SECONDS)
+    done = subprocess.run(command, capture_output=True, timeout=WAIT)
     assert done.returncode == 0, done.stdout
 
 
 @cache
-def vectors() -> tuple[str, ...]:
-    """Flags that have vector instructions declared for clang, which reads them as long as all else."""
-    if "clang" not in sanitizing_compiler()[0] or not X86:
-        return ()
+def limited() -> tuple[str, ...]:
+    """An object that ends a program which takes too long."""
     folder = Path(mkdtemp())
     atexit.register(shutil.rmtree, folder)
+    (folder / "limit.c").write_text(LIMIT)
+    build(folder, ("-O0",), ("-c", "limit.c"))
+    return (str(folder / "limit.o"),)
+
+
+@cache
+def vectors() -> tuple[str, ...]:
+    """Flags that have vector instructions declared, which takes as long to read as all else."""
+    if not X86:
+        return ()
+    folder, clang = Path(mkdtemp()), "clang" in sanitizing_compiler()[0]
+    atexit.register(shutil.rmtree, folder)
     (folder / "vectors.h").write_text("#include <immintrin.h>\n")
-    build(folder, ("-O0",), ("-x", "c-header", "vectors.h", "-o", "vectors.pch"))
-    return ("-include-pch", str(folder / "vectors.pch"))
+    made = f"vectors.{'pch' if clang else 'h.gch'}"
+    build(folder, ("-O0",), ("-x", "c-header", "vectors.h", "-o", made))
+    return ("-include-pch", str(folder / made)) if clang else ("-include", str(folder / "vectors.h"))
 
 
 def build(folder: Path, flags: tuple[str, ...], *steps: tuple[str, ...]) -> None:
     for step in steps:
-        if flags[0] == "-O0" and "-c" in step and "immintrin" in (folder / "model.c").read_text():
+        if flags[0] == "-O0" and "model.c" in step and "immintrin" in (folder / "model.c").read_text():
             step = (*vectors(), *step)
+        if not {"-c", "-x"} & {*step}:
+            step = (*step, *limited())
         done = attempt(sanitizing_compiler(), folder, "-w", "-DMODEL_SELF_TEST", *flags, *step)
         if done.returncode:
             raise Invalid(done.stderr)
@@ -333,8 +362,11 @@ def inline_macros(found: Mapping[tuple[str, int], list[Job]]) -> dict[tuple[str,
 
 def few(found: dict[tuple[str, int], list[Job]]) -> dict[tuple[str, int], list[Job]]:
     """As few jobs as will do, so that what is known of each is used often; the largest of each line."""
-    kept = {one for some in found.values() for one in some if one.odd or one is some[-1]}
-    for some in sorted(found.values(), key=len):
+    usual = [[one for one in some if not one.level] for some in found.values()]
+    kept = {one for some in found.values() for one in some if one.odd} | {
+        some[-1] for some in usual if some
+    }
+    for some in sorted(usual, key=len):
         missing = ENOUGH - len(kept.intersection(some))
         kept.update([one for one in some if one not in kept][: max(0, missing)])
     return {key: [one for one in some if one in kept] for key, some in found.items()}

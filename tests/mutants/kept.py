@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from pathlib import Path
 
-from tests.mutants.groups import SMALL, replayed, small, whole
+from tests.mutants.groups import SMALL, in_doubt, replayed, small, whole
 from tests.mutants.jobs import LARGEST, Job
 from tests.replay.cases import CASES
 
@@ -28,6 +28,7 @@ OF_SMALL = (
     "tests/targets/*.py",
     "tests/crossing/cases.py",
 )
+OF_DOUBT = (*OF_SMALL, "tests/mutants/doubtful.py", "tests/accelerate/certain_cases.py")
 
 
 class Kept:
@@ -62,6 +63,7 @@ def makers(cases: Iterable[str]) -> Iterator[tuple[str, Callable[[], Iterator[Jo
     for group in SMALL:
         yield group, partial(small, group), OF_SMALL
     yield "whole", whole, OF_SMALL
+    yield "in doubt", in_doubt, OF_DOUBT
 
 
 @cache

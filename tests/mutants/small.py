@@ -33,6 +33,7 @@ from svmcompile.model.svm import SVM, LabelRule, Source
 Programs = dict[str, tuple[Program, Any]]
 CODED = ("bins", "categories", "ordinals", "targets")
 STEADY = {"constant_time": True}
+GUARDED = ("tree axis", "list guarded", "list pairs guarded", "list dag guarded")
 WHOLE = Kernel("poly", 1.0, 1.0, 3)
 
 
@@ -202,6 +203,21 @@ def certain_planes() -> Programs:
         )  # fmt: skip
         program = compile_svm(svm.check("test"), "exact", None, {"labels": "certain"})
         found[f"certain plane {d}"] = program, 3.0 + random.normal(size=(200, d))
+    return found
+
+
+def doubted_programs() -> Programs:
+    """Whose labels hang on bounds: stages, polynomials, jets, guards, sums that must be certain."""
+    import targets.test_c_jets as jets
+    from accelerate.certain_cases import machine
+
+    kinds = ("picked", "rbf_", "poly_", "vote ", "taylor ", "certified", "anytime", *GUARDED)
+    found = {name: it for name, it in small_programs().items() if name.startswith(kinds)}
+    found |= certain_planes()
+    for kind, classes in (("rbf", 2), ("rbf", 4), ("ties", 4), ("rest", 4), ("linear", 4), ("zeros", 2)):
+        X, model = machine(kind, classes)
+        found[f"certain {kind} {classes}"] = sc.compile(model, labels="certain"), X
+    found |= {f"jets {case}": (program, jets.fitted()[0].rows) for case, program in jets.programs().items()}
     return found
 
 

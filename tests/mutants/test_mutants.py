@@ -5,13 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from programs.taylor_votes import vote_of
+from targets.bounded_cases import voting_machine
 from targets.c_cases import normal_rows, program_of
 
 from tests.mutants import kept
+from tests.mutants.doubtful import doubtful
 from tests.mutants.equivalent import reason
-from tests.mutants.jobs import Job, instead, job, users
+from tests.mutants.jobs import DOUBT, Job, instead, job, users
 from tests.mutants.mutation import Mutant, mutants, read, templates
 from tests.mutants.run import fate
+from tests.mutants.small import certain_planes
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +50,29 @@ def test_fates(small: Job, template: str, old: str, new: str, what: str) -> None
     before = small.files()
     assert fate(mutant_of(template, old, new, small, what == "killed"), [small])[0] == what
     assert small.files() == before
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("profile", ["portable", "host"])
+def test_code_holds_to_the_bounds_that_a_node_states(profile: str, tmp_path: Path) -> None:
+    """Where bounds and exact answers differ, and the interpreter tells which of them decides."""
+    svm, X = voting_machine("iris")
+    for one in doubtful(job("vote", vote_of(svm, X, leaves=1, order=2, rank=2), X, profile)):
+        one.check(one.files(), tmp_path, "best")
+        label, unstable = one.expected.meant["label"], one.expected.bounds.unstable
+        assert len({*label[~unstable]}) > 1 and unstable.mean() < 0.2
+
+
+@pytest.mark.compile
+def test_a_bound_that_is_too_small_is_killed() -> None:
+    """Answers are the same for all rows, but not where its bounds are wide."""
+    program, rows = certain_planes()["certain plane 5"]
+    one = job("plane", program, rows, "portable")
+    wide = [*doubtful(one)]
+    (mutant,) = (one for one in mutants("c/row_sums.j2") if '"length"' in one.old and "-=" in one.new)
+    assert fate(mutant, [one])[0] in ("survived", "slower")
+    what, where = fate(mutant, [one, *wide])
+    assert what == "killed" and DOUBT in where
 
 
 def test_lines_are_traced_to_programs(small: Job) -> None:
