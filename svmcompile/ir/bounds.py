@@ -112,7 +112,7 @@ def is_exact(program: Program) -> bool:
     rows, readers = {program.input.name}, []
     for node in program.body:
         if rows & set(ir.operands(node)):
-            if isinstance(node, ir.Pick) and not program.input.number:
+            if node.leaves_out and not program.input.number:
                 rows.add(node.out)  # the same numbers
             else:
                 readers.append(node)

@@ -324,6 +324,8 @@ def approximate_cases() -> Iterator[tuple[str, Case]]:
     short = {"max_bytes": 2000, "steps": 200, "synthetic_rows": 300}
     yield "proto-two", Case(cancer, scaled(rbf(gamma=0.03)), "proto", short, (*WITH_WHOLE, BLOB))
     yield "proto-ten", Case(digits, rbf(gamma=0.1), "proto", short | {"precision": "q7"}, WITH_WHOLE)
+    in_bytes = short | {"precision": "q7", "projection": "bytes"}
+    yield "proto-bytes", Case(digits, rbf(gamma=0.1), "proto", in_bytes, (Q7,))
     classes = {"move": False, "scores": "classes"}
     yield "reduced-classes", Case(digits, rbf(gamma=0.1), "reduced-set", classes, (*SHORT, Q7))
     shared = {"move": False, "scores": "shared", "budget": 20.0}

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.leaf_layout import sums_of
 from svmcompile.ir.node import At
-from svmcompile.ir.whole_numbers import UNIT_BITS, needs_int64, whole
+from svmcompile.ir.whole_numbers import NIBBLE_ZERO, UNIT_BITS, needs_int64, whole
 from svmcompile.targets.c.api import c_real
 from svmcompile.targets.c.literals import real
-from svmcompile.targets.c.node import INT, CNode
+from svmcompile.targets.c.node import INT, CNode, plain
 from svmcompile.targets.c.nodes.paths import Walk
 
 W = TypeVar("W", bound=ir.FixedSum | ir.FixedPath | ir.FixedLeafSums)
@@ -49,6 +49,9 @@ class Quantise(CNode[ir.Quantise]):
 def _alone(table: NDArray[Any]) -> str:
     """The one number of a table; nothing where it has one per feature."""
     return real(table[0], "f32") if table.size == 1 else ""
+
+
+plain(__name__, ir.StridePick, keeps_time=True)
 
 
 class Requantise(CNode[ir.Requantise]):
@@ -91,6 +94,15 @@ class FixedProjection(CNode[ir.FixedProjection]):
 
     def fields(self) -> dict[str, Any]:
         return {"out_type": c_real(self.types[self.node.out].whole or "i8")}
+
+
+class NibbleProjection(FixedProjection):
+    """The same with weights of four bits."""
+
+    dot_kind = "nibbles"
+
+    def fields(self) -> dict[str, Any]:
+        return {**super().fields(), "bytes": (self.width + 1) // 2, "zero_weight": NIBBLE_ZERO}
 
 
 class FixedQuadratic(CNode[ir.FixedQuadratic]):
