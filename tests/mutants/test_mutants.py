@@ -59,8 +59,7 @@ def test_code_holds_to_the_bounds_that_a_node_states(profile: str, tmp_path: Pat
     svm, X = voting_machine("iris")
     for one in doubtful(job("vote", vote_of(svm, X, leaves=1, order=2, rank=2), X, profile)):
         one.check(one.files(), tmp_path, "best")
-        label, unstable = one.expected.meant["label"], one.expected.bounds.unstable
-        assert len({*label[~unstable]}) > 1 and unstable.mean() < 0.2
+        assert one.expected.bounds.unstable.mean() < 0.2
 
 
 @pytest.mark.compile
