@@ -61,8 +61,8 @@ FAST: dict[str, Any] = {
     "density": 44 / 256,
 }  # for an ATmega: features cost the most there
 TASKS = {
-    "usps-2": Task("usps", True, USPS, (FAST, *within(1024, 2500, 4096))),
-    "mnist-2": Task("mnist", True, MNIST, within(1024, 8192)),
+    "usps-2": Task("usps", True, USPS, (FAST, *within(512, 1024, 2500, 4096))),
+    "mnist-2": Task("mnist", True, MNIST, within(512, 1024, 8192)),
     "usps-10": Task("usps", False, USPS, within(16384, 49152)),
     "letter-26": Task("letter.scale", False, LETTER, within(32768, 64512)),
     "mnist-10": Task("mnist", False, MNIST, within(86016)),

@@ -10,8 +10,8 @@ Sets come from the folder that SVMCOMPILE_DATA names (examples/papers/sets.py). 
 out/rivals, one file each, so that a stopped run goes on. Flash, with code, is that of a Cortex-M4F at -O2;
 instructions are counted in an emulator, cycles of an ATmega328P in simavr, from rows of floats. Time is
 that of host C for rows in batches, beside our exact C in the same run. tl2cgen writes the C of boosted
-trees, emlearn that of networks; CMSIS_DSP names a folder with the sources of ARM's CMSIS-DSP. What is not
-installed is left out.
+trees, emlearn that of networks; CMSIS_DSP names a folder with the sources of ARM's CMSIS-DSP (the sdist of
+cmsisdsp on PyPI has them). A contender without figures has a line that says why.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from beyond_peers import Files, c_of_net, c_of_trees  # noqa: E402
 from beyond_quadratic import Quadratic  # noqa: E402
 from beyond_sets import TASKS, Task, rows_of, upper_half  # noqa: E402
 from c_cost import emitted_costs  # noqa: E402
-from cells import Cell, Figures, Store  # noqa: E402
+from cells import Cell, Figures, Store, Unmeasured  # noqa: E402
 from common import table, trained  # noqa: E402
 from devices import HEADERS, cmsis_files  # noqa: E402
 from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: E402
@@ -223,10 +223,10 @@ def rival(labels: Any, files: Files, width: int) -> Contender:
 
 def cmsis(task: str) -> Contender:
     """ARM's own SVM for two classes."""
-    data, folder = rows_of(task), os.environ.get("CMSIS_DSP")
-    if folder is None or len(svm_of(task).classes_) != 2:
-        return Contender(None)
-    files, flags = cmsis_files(svm_of(task), folder)
+    data = rows_of(task)
+    if len(svm_of(task).classes_) != 2:
+        raise Unmeasured("it takes two classes only")
+    files, flags = cmsis_files(svm_of(task), os.environ["CMSIS_DSP"])
     return Contender(svm_of(task).predict(data.X_test), files, name="m", flags=tuple(flags))
 
 
@@ -274,10 +274,7 @@ def figures_of(task: str, name: str, quick: bool) -> Figures:
     try:
         made = contenders(task)[name](task)
     except sc.SvmCompileError as refused:
-        print(f"{task}, {name}: {refused}", file=sys.stderr)
-        return {}
-    if made.labels is None:
-        return {}
+        raise Unmeasured(str(refused)) from refused
     found: Figures = {
         "accuracy": 100 * float(np.mean(made.labels == data.y_test)),
         "agreement": 100 * float(np.mean(made.labels == svm_of(task).predict(data.X_test))),
@@ -321,8 +318,10 @@ HEAD = (
 def lines(task: str, names: list[str]) -> Iterator[tuple[str, ...]]:
     """The table of a set, from what was measured."""
     for name in names:
-        found = STORE.read(task, cell(task, name, False)) or {}
+        one = cell(task, name, False)
+        found = STORE.read(task, one)
         if not found:
+            yield (f"{name}: {reason(STORE.why_none(task, one))}", *[""] * (len(HEAD) - 1))
             continue
         whole = [f"{found[key]:,.0f}" if key in found else "" for key in ("flash", *PROCESSORS)]
         time = [f"{found[key]:.3g}" if key in found else "" for key in ("us", "share")]
@@ -330,6 +329,12 @@ def lines(task: str, names: list[str]) -> Iterator[tuple[str, ...]]:
     for name, accuracy, size, cycles in PUBLISHED.get(task, ()):
         shown = "" if accuracy is None else f"{accuracy:.2f}"
         yield f"*published:* {name}", shown, "", f"{size} (parameters)", "", "", cycles, "", ""
+
+
+def reason(why: str) -> str:
+    """Why there are no figures, without the advice that comes with a refusal."""
+    first = re.split(r"; | \(--", why)[0]
+    return re.sub(r"^[\w-]+(: | (?=did not))", "", first) or "not measured"
 
 
 def cell(task: str, name: str, quick: bool) -> Cell:
@@ -351,6 +356,8 @@ def main() -> None:
         names = [name for name in wanted[task] if not parts or any(part in name for part in parts)]
         for name in () if shown else names:
             one = cell(task, name, quick)
+            if name == "CMSIS-DSP" and "CMSIS_DSP" not in os.environ:
+                continue
             if STORE.read(task, one) is None:
                 print(f"{task}: {name}", file=sys.stderr, flush=True)
                 STORE.measure(task, one)

@@ -61,7 +61,7 @@ def _named_deaths() -> Iterator[None]:
         yield
     except KilledWorker as error:
         raise ToolchainError(
-            f"the cluster gave a task up that {error.allowed_failures + 1} workers died of: most likely "
+            f"the cluster gave up a task on which {error.allowed_failures + 1} workers died: most likely "
             "they have too little memory for it; give them more, or make it smaller"
         ) from None
 

@@ -113,7 +113,7 @@ def test_files_that_are_no_data(tmp_path: Path) -> None:
     for path, message in [
         (empty, "is empty"),
         (tmp_path, "not a plain file"),
-        (tmp_path / "no.csv", "No such file"),
+        (tmp_path / "no.csv", "there is no such file"),
         (text_file(tmp_path, "a.npy", "hello"), "not a .npy file"),
         (text_file(tmp_path, "a.npz", "hello"), "not a .npz file"),
         (text_file(tmp_path, "a.parquet", "hello"), "not a .parquet file"),

@@ -8,8 +8,13 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 Figures = dict[str, float]
+
+
+class Unmeasured(Exception):
+    """There are no figures of a cell, and the text says why; that is kept too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +43,23 @@ class Store:
         found: dict[str, Figures] = json.loads(path.read_text())
         return found["figures"]
 
+    def why_none(self, paper: str, cell: Cell) -> str:
+        """Why a cell that was tried has no figures."""
+        path = self._path(paper, cell)
+        return str(json.loads(path.read_text()).get("why", "")) if path.exists() else ""
+
     def measure(self, paper: str, cell: Cell) -> Figures:
         """The figures of a cell, and a file of them that is whole or not there."""
         begin = time.process_time()
-        figures = cell.measure()
+        figures: Figures = {}
+        content: dict[str, Any] = {}
+        try:
+            figures = cell.measure()
+        except Unmeasured as reason:
+            content["why"] = str(reason)
         path = self._path(paper, cell)
         path.parent.mkdir(parents=True, exist_ok=True)
-        content = {"figures": figures, "seconds": round(time.process_time() - begin, 1)}
+        content |= {"figures": figures, "seconds": round(time.process_time() - begin, 1)}
         part = path.with_suffix(f".{os.getpid()}")
         part.write_text(json.dumps(content, indent=1))
         part.replace(path)

@@ -147,9 +147,9 @@ def _convert(method_name: str, key: str, value: Any, wanted: type) -> Any:
             raise ValueError
         return wanted(value)
     except (KeyError, TypeError, ValueError, OverflowError):
-        raise OptionError(
-            f"method {method_name!r}, option {key!r}: {value!r} is not a {wanted.__name__}"
-        ) from None
+        kind = TYPES.get(wanted.__name__, wanted.__name__)
+        kind = f"a {kind}" if kind.endswith("number") else kind
+        raise OptionError(f"{method_name}: {key} must be {kind}, got {value!r}") from None
 
 
 CHECKED, KEPT = 0.1, ("none", "calibrate", "anyway")

@@ -42,6 +42,7 @@ METHODS: dict[str, str] = {
     "reduced-set": "svmcompile.accelerate.reduced_set.method",
     "sv-tree": "svmcompile.accelerate.sv_tree.method",
 }
+FEW_LABELS = 10  # of more, on fewer than twice as many rows, they are numbers to predict
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,7 @@ def accelerate(svm: SVM, data: Data | None, name: str, options: Mapping[str, Any
     by_differences = next((one for one in svm.machines if is_by_differences(one.kernel)), None)
     if by_differences and not chosen.takes_differences:
         raise UnsupportedError(
-            f"method {name!r} has no way with a {by_differences.kernel.kind} kernel; methods that have: "
+            f"method {name!r} does not take a {by_differences.kernel.kind} kernel; methods that do: "
             f"{_names(lambda other: other.takes_differences)}"
         )
     parsed = parse_options(name, chosen.options, options)
@@ -239,6 +240,12 @@ def train(name: str, data: Data, options: Mapping[str, Any]) -> Program:
         raise OptionError(
             f"method {name!r} trains on labels and there are none; pass y (Python), "
             "or name the label column with --label"
+        )
+    rows, labels = len(data.y), len(np.unique(data.y))
+    if labels > max(FEW_LABELS, rows // 2):
+        raise OptionError(
+            f"method {name!r} trains classifiers, and {rows:,} rows have {labels:,} different labels; to "
+            "predict a number, train an SVR with scikit-learn or LIBSVM and compile it"
         )
     taken = data if chosen.takes_sparse else data.dense(f"method {name!r}")
     return _with_options(chosen.train(taken, parsed), parsed)

@@ -84,7 +84,7 @@ def candidates(svm: SVM, wishes: Wishes) -> list[Candidate]:
         ]
     if wishes.methods and not {one["method"] for one in found} & set(wishes.methods):
         named = " or ".join(map(repr, wishes.methods))
-        raise OptionError(f"nothing of method {named} can be tried on this model under these limits")
+        raise OptionError(f"method {named} cannot be tried on this model under these limits")
     return [Candidate(number, **one) for number, one in enumerate(found, 1)]
 
 

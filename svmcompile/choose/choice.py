@@ -138,7 +138,7 @@ def compile_auto(model: Opened, data: Data | None, options: Mapping[str, Any]) -
 def _check_model(name: str, svm: SVM, wishes: Wishes) -> None:
     if svm.text:
         raise OptionError(
-            "models of text are compiled by a method you name, such as exact; auto tries none"
+            "auto and explore do not take models of text; name a method, such as --method exact"
         )
     if svm.labels is None and wishes.limits.on_labels and wishes.tolerance is None:
         raise OptionError(
@@ -150,7 +150,7 @@ def _check_model(name: str, svm: SVM, wishes: Wishes) -> None:
 def _check_numbers(model: Opened, rows: Rows) -> None:
     """An error that names the first row that the original cannot score."""
     if several := model.trained().several:
-        raise OptionError(f"{model.name}: gives {several} per row, which only method exact does")
+        raise OptionError(f"{model.name}: gives {several} per row, which only method exact supports")
     for data, name in ((rows.data, rows.name), (rows.report, rows.report_name)):
         if data is None or np.isfinite(data.X).all():
             continue

@@ -88,8 +88,8 @@ def check_rows(rows: int, report_rows: int, agreement: float | None, confidence:
     needed = rows_needed(agreement, 1 - confidence)
     if report_rows < needed:
         raise OptionError(
-            f"an agreement of {agreement:g} at {confidence:.0%} confidence takes {needed:,} rows that build"
-            f" and choose nothing, without a single difference; {where} has {rows:,} rows, of which "
+            f"to show an agreement of {agreement:g} with {confidence:.0%} confidence takes {needed:,} rows "
+            f"held back, even if no label differs on them; {where} has {rows:,} rows, of which "
             f"{report_rows:,} can be held back. Give {math.ceil(needed / MOST_REPORT):,} rows or more, or "
             "rows to report on with --test, or ask for --same-labels, which needs none"
         )

@@ -214,7 +214,7 @@ def _positive(asked: Mapping[str, Any], name: str) -> float:
 def _whole(asked: Mapping[str, Any], name: str, default: int) -> int:
     value = _number(asked, name) if name in asked else default
     if value != int(value) or value < 0:
-        raise OptionError(f"{_flag(name)} {value:g} is not a whole number from 0 on")
+        raise OptionError(f"{_flag(name)} {value:g} is not a whole number, 0 or more")
     return int(value)
 
 

@@ -26,7 +26,7 @@ class DataOptions:
         bool | None,
         Option(
             "--zero-based/--one-based",
-            help=".libsvm/.svmlight: indices start at 0, or --one-based at 1  [default: detect]",
+            help=".libsvm/.svmlight: whether indices start at 0 or at 1  [default: detect]",
             show_default=False,
         ),
     ] = None

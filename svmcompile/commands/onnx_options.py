@@ -19,7 +19,7 @@ class OnnxFlags:
     onnx_form: Annotated[str | None, Option(help=TEXTS["onnx_form"])] = None
     onnx_names: Annotated[str | None, Option(help=TEXTS["onnx_names"])] = None
     onnx_outputs: Annotated[str | None, Option(help=f"{TEXTS['onnx_outputs']}  [default: all]")] = None
-    onnx_input: Annotated[str | None, Option(help=f"{TEXTS['onnx_input']}  [default: that]")] = None
+    onnx_input: Annotated[str | None, Option(help=f"{TEXTS['onnx_input']}  [default: --precision]")] = None
     onnx_batch: Annotated[int | None, Option(help=TEXTS["onnx_batch"])] = None
     zipmap: Annotated[bool | None, Option("--zipmap", help=TEXTS["zipmap"])] = None
     model_version: Annotated[int | None, Option(help=TEXTS["model_version"])] = None

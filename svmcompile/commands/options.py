@@ -71,7 +71,7 @@ class WishOptions(DataOptions):
     seed: Annotated[
         int, Option(help="auto: seed of the split into fitting, choosing and reporting rows")
     ] = 0
-    jobs: Annotated[int, Option(help="auto: number of processes  [default: one per core]")] = 0
+    jobs: Annotated[int, Option(help="auto: number of processes; 0 for one per core")] = 0
     cpu: Annotated[
         str | None,
         Option(
@@ -256,7 +256,7 @@ class ConvertOptions:
 class InspectOptions:
     """Show what is in a model, a program or an output folder."""
 
-    thing: Annotated[Path, Argument(help="a model, a .svmc program or an output folder")]
+    thing: Annotated[Path, Argument(metavar="THING", help="a model, a .svmc program or an output folder")]
     features: Features = None
     trust_pickle: TrustPickle = False
     key: Key = None

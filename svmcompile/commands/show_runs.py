@@ -26,18 +26,21 @@ def verify(report: Report, options: given.VerifyOptions) -> None:
     approximate = report["claim"] == "APPROXIMATE"
     key, first = ("accuracy", "accuracy") if options.model is None else ("agreement", "same labels")
     promised = any(one["max_error_over_bound"] is not None for one in report["comparisons"])
-    right = (f"{first}, 95 %", "differ", "near\nties", "error", *(["of\nbound"] if promised else []))
+    labelled = any(one[f"{key}_interval"] is not None for one in report["comparisons"])  # no regressor
+    of_labels = (f"{first}, 95 %", "differ", "near\nties") if labelled else ()
+    right = (*of_labels, "error", *(["of\nbound"] if promised else []))
     title = f"{report['name']} against {report['reference']}, {report['rows']:,} rows"
     last = "is the\nprogram" if approximate else "claim"
     table = narrow(titled(escape(f"{title}, claim {report['claim']}"), "form", *right, last, right=right))
     lines: dict[str, list[str]] = {"accuracy": [], "worst error of probabilities": [], "targets": []}
     for one in report["comparisons"]:
         form = f"{one['backend']} {one['precision']}"
-        counts = [str(one[key]) for key in ("labels_differing", "rows_within_rounding")]
+        counts = [str(one[name]) for name in ("labels_differing", "rows_within_rounding")]
+        counts = [_share(one, key), *counts] if labelled else []
         errors = [figure(one["max_decision_error"])]
         errors += [figure(one["max_error_over_bound"])] if promised else []
         fine = "yes" if approximate else "holds"
-        table.add_row(form, _share(one, key), *counts, *errors, escape("; ".join(one["broken"])) or fine)
+        table.add_row(form, *counts, *errors, escape("; ".join(one["broken"])) or fine)
         if one["accuracy"] is not None and options.model is not None:
             lines["accuracy"].append(f"{form} {one['accuracy']:.2%}")
         if one["max_probability_error"] is not None:
@@ -116,7 +119,7 @@ def predict(report: Report, options: given.PredictOptions) -> None:
     where = "standard output" if to_stdout else escape(report["output"])
     out.print(f"{report['rows']:,} rows scored by {report['model']} -> {where} ({speed})", soft_wrap=True)
     if report["unscored"]:
-        out.print(f"{report['unscored']:,} of them have missing or infinite values and got no label")
+        out.print(f"{report['unscored']:,} of them without a label: they have missing or infinite values")
     for note in report["notes"]:
         out.print(f"note: {escape(note)}", soft_wrap=True)
 

@@ -104,6 +104,8 @@ def reading(path: Path, *faults: type[Exception]) -> Iterator[None]:
         raise ReadError(f"{path}: does not fit into memory") from None
     except FAULTS_OF_GZIP + faults as error:
         raise ReadError(f"{path}: cannot be read: {str(error).strip() or type(error).__name__}") from None
+    except FileNotFoundError:
+        raise ReadError(f"{path}: there is no such file") from None
     except OSError as error:
         raise ReadError(f"{path}: {error.strerror or str(error).strip()}") from None
 

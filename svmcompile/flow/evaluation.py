@@ -130,7 +130,9 @@ def find_program(
         raise OptionError(f"{path}: holds several models ({', '.join(stems)}); name one")
     chosen = name or (stems[0] if stems else "")
     if chosen not in stems:
-        raise ReadError(f"{path}: holds no model{' ' + repr(name) if name else ''} (no .svmc file)")
+        within = ", ".join(sorted({str(item.parent) for item in path.glob("*/*.svmc")})[:3])
+        hint = f"; there are models in {within}" if within and not name else ""
+        raise ReadError(f"{path}: holds no model{' ' + repr(name) if name else ''} (no .svmc file){hint}")
     check_seal(path, chosen, [f"{chosen}.svmc"], key)
     return chosen, from_bytes(read_plain(path / f"{chosen}.svmc"), str(path / f"{chosen}.svmc"))
 

@@ -31,7 +31,7 @@ def quantise(
     if program.number == number:
         if given is not None and given != program.input.number:
             has = f"rows of {program.input.number}" if program.input.number else "rows of floats"
-            raise OptionError(f"the program is in {number} already, for {has}; {given} cannot be had of it")
+            raise OptionError(f"the program is already in {number}, for {has}, and cannot become {given}")
         return program
     if program.number or number not in FIXED:
         raise OptionError(

@@ -149,8 +149,8 @@ def labels_for(rows: NDArray[Any], y: Any, per_row: int = 1) -> NDArray[Any]:
     labels = np.asarray(y)
     if per_row > 1 and labels.shape != (len(rows), per_row):
         raise OptionError(
-            f"the model gives {per_row} labels per row, and the labels given have shape {labels.shape}; "
-            "give a column for each, or no labels"
+            f"the model gives {per_row} labels per row, and the data has labels of shape {labels.shape}; "
+            f"give y with {per_row} columns, or rows without labels"
         )
     if per_row == 1 and labels.ndim > 1 and labels.shape[1] > 1:
         raise OptionError(f"y has shape {labels.shape}, and there is one label per row")

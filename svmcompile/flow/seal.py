@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from svmcompile.data.table import reading
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.files.atomic import as_bytes, check_path
 from svmcompile.files.plain import json_text, read_json
@@ -52,12 +53,10 @@ def read_key(path: Path) -> bytes:
 
 def read_plain(path: Path) -> bytes:
     """The bytes of a plain file; an error for what might never end, such as a pipe."""
-    try:
+    with reading(path):
         if not stat.S_ISREG(path.stat().st_mode):
             raise ReadError(f"{path}: is not a plain file")
         return path.read_bytes()
-    except OSError as error:
-        raise ReadError(f"{path}: {error.strerror}") from None
 
 
 def read_report(folder: Path, name: str) -> dict[str, Any]:
@@ -102,7 +101,7 @@ def _check_file(folder: Path, path: str, digests: Mapping[str, Any]) -> None:
     if not file.exists():
         raise ReadError(f"{file}: is missing, and the report lists it; {WAY_OUT}")
     if hashlib.sha256(read_plain(file)).hexdigest() != digests[path]:
-        raise ReadError(f"{file}: was changed after it was compiled: its sha256 is another; {WAY_OUT}")
+        raise ReadError(f"{file}: was changed after it was compiled: its sha256 differs; {WAY_OUT}")
 
 
 def _check_signature(folder: Path, name: str, key: bytes) -> None:

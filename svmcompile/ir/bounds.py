@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from svmcompile.errors import CheckError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import ARITHMETIC, INPUT_LIMITS, Array, Bounded, Number
 from svmcompile.ir.check import in_double, infer_types
@@ -70,7 +71,7 @@ def _chunk(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
             for name in ir.operands(node):
                 unstable = unstable | env[name].unstable
             if value.dtype.kind == "f":  # no label
-                error = np.where(np.abs(value) + error < arithmetic.largest, SECOND_ORDER * error, np.inf)
+                error = np.where(np.abs(value) + error <= arithmetic.largest, SECOND_ORDER * error, np.inf)
             env[node.out] = Bounded(value, error, unstable)
     ends = [env[output.value] for output in program.outputs]
     errors = {output.name: env[output.value].error for output in program.outputs}
@@ -111,7 +112,7 @@ def is_exact(program: Program) -> bool:
     rows, readers = {program.input.name}, []
     for node in program.body:
         if rows & set(ir.operands(node)):
-            if isinstance(node, ir.Pick) and not program.input.number:
+            if node.leaves_out and not program.input.number:
                 rows.add(node.out)  # the same numbers
             else:
                 readers.append(node)
@@ -155,5 +156,8 @@ def near_tests(program: Program, rows: NDArray[Any]) -> NDArray[np.bool_]:
     for node in program.body:
         if node.out in slacks:
             read = interpret_values(program, rows, set(ir.operands(node)))
-            found |= node.near(At(node, program.tables, read), np.asarray(slacks[node.out]))
+            try:
+                found |= node.near(At(node, program.tables, read), np.asarray(slacks[node.out]))
+            except (TypeError, ValueError, IndexError):
+                raise CheckError(f"the slacks of %{node.out} are not those of its tests") from None
     return found

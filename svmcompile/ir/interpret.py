@@ -17,7 +17,7 @@ from svmcompile.ir.graph import leading_to
 from svmcompile.ir.kernel import chunks
 from svmcompile.ir.kinds import Kind
 from svmcompile.ir.node import At
-from svmcompile.ir.nodes import Pick, operands
+from svmcompile.ir.nodes import operands
 from svmcompile.ir.pairs import pair_indices as pair_indices
 from svmcompile.ir.program import Program
 
@@ -44,7 +44,7 @@ def interpret_values(
 def features_filled_in(program: Program) -> NDArray[np.bool_] | None:
     """Features that may be NaN: preprocessing fills them in, or leaves them out; None where none may."""
     width = program.n_features
-    if width > MOST_FILLED or not any(node.fills or isinstance(node, Pick) for node in program.body):
+    if width > MOST_FILLED or not any(node.fills or node.leaves_out for node in program.body):
         return None
     types = infer_types(program)
     read = {

@@ -56,6 +56,7 @@ class Node(ABC):
     compares: ClassVar[bool] = False  # it sets the numbers it reads beside each other, or leads to that
     fills: ClassVar[bool] = False  # it makes numbers of missing features
     makes_features: ClassVar[bool] = False  # scores of an earlier step are features of the next
+    leaves_out: ClassVar[bool] = False  # it takes some numbers of a row as they are, and no others
     widens: ClassVar[bool] = False  # it makes doubles of a row
     narrows: ClassVar[bool] = False  # it gives the program's numbers, though it may compute in double
     takes_floats: ClassVar[bool] = False  # in double it may read a row of floats, which it copies anyway

@@ -87,7 +87,7 @@ class Origin:
     details: Mapping[str, Any] = field(default_factory=dict)  # what a method reports, fit for JSON
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Program:
     """A compiled SVM. Equality is by digest; arrays are read-only.
 
@@ -116,6 +116,11 @@ class Program:
 
     def __hash__(self) -> int:
         return hash(self.digest)
+
+    def __repr__(self) -> str:
+        origin, gives = self.origin, f"{len(self.labels)} classes" if self.labels else "regression"
+        made = f"{origin.source}, method {origin.method}, {origin.claim.value}"
+        return f"Program({made}, {self.number or 'f64'}, {self.n_features} features, {gives})"
 
     @property
     def digest(self) -> str:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from svmcompile.data.arrays import read_array
 from svmcompile.data.categories import NO_CATEGORIES, Categories, MissingKind, TextColumn
-from svmcompile.data.table import MAX_FEATURES
+from svmcompile.data.table import MAX_FEATURES, reading
 from svmcompile.data.text import NO_TEXT, Analyzer, Text, Vectorizer
 from svmcompile.errors import ReadError, SvmCompileError
 from svmcompile.ir.arithmetic import FIXED, WholeInput
@@ -114,10 +114,8 @@ def save(program: Program, path: Path) -> None:
 
 def load(path: Path) -> Program:
     """Read a `.svmc` file."""
-    try:
+    with reading(path):
         content = path.read_bytes()
-    except OSError as error:
-        raise ReadError(f"{path}: {error.strerror}") from None
     return from_bytes(content, str(path))
 
 
@@ -218,6 +216,8 @@ def _rebuild(description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Pr
     if description["number"] not in (None, "f32", "f64", *FIXED):
         raise ValueError(f"number type {description['number']!r}")
     described = _read(Input, description["input"])
+    if description["number"] in FIXED:
+        _check_fixed(description["origin"]["details"]["fixed"], described.width)
     probes = _probes(arrays, described.width)
     return Program(
         input=described,
@@ -229,6 +229,22 @@ def _rebuild(description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Pr
         number=description["number"],
         probes=probes,
     )
+
+
+def _check_fixed(told: dict[str, Any], width: int) -> None:
+    """What a program in whole numbers states: its error, the range of features, slacks of tests."""
+    ends = [_finite(told[name]) for name in ("error", "low", "high") if name in told]
+    if not all(end.shape in ((), (width,)) for end in ends) or ends[0].ndim or "error" not in told:
+        raise ValueError("the stated error or range does not fit")
+    for slack in told.get("slacks", {}).values():
+        _finite(slack)
+
+
+def _finite(stored: Any) -> NDArray[Any]:
+    found = np.asarray(stored)
+    if found.dtype.kind not in "if" or not np.isfinite(found).all():
+        raise ValueError(f"{stored!r:.40} is not made of finite numbers")
+    return found
 
 
 def _read(kind: Callable[..., Any], stored: dict[str, Any]) -> Any:

@@ -16,6 +16,9 @@ UNIT_BITS = 15  # of the numbers that powers are made of
 INT32 = (1 << 31) - 1
 INT64 = (1 << 63) - 1
 MOST_SHIFT = 30
+BYTE = 255
+NIBBLE_LOW, NIBBLE_HIGH = -8, 7  # weights of four bits,
+NIBBLE_ZERO = 8  # and what is added to them
 SHARED = 4.0  # the range of all features is at most so many times that of a typical one
 
 
@@ -31,9 +34,30 @@ def share_a_range(low: NDArray[Any], high: NDArray[Any]) -> bool:
     return bool(len(widths)) and whole_range <= SHARED * float(np.median(widths))
 
 
+def fit_strides(columns: NDArray[Any]) -> bool:
+    """Whether bytes tell how far each feature that is read is behind the last."""
+    strides = np.diff(columns, prepend=0)
+    return bool(strides.min() >= 0 and strides.max() <= BYTE)
+
+
 def rounded_shift(values: Wholes, bits: int) -> Wholes:
     """Divided by 2^bits, to the nearest; half goes up."""
     return values if bits == 0 else (values + (1 << (bits - 1))) >> bits
+
+
+def to_nibbles(weights: Wholes) -> NDArray[np.uint8]:
+    """Rows of weights from -8 to 7 as rows of bytes: the first half in low bits, the other in high ones."""
+    count = weights.shape[1]
+    packed = np.zeros((len(weights), (count + 1) // 2), np.uint8)
+    packed |= (weights[:, : (count + 1) // 2] + NIBBLE_ZERO).astype(np.uint8)
+    packed[:, : count // 2] |= (weights[:, (count + 1) // 2 :] + NIBBLE_ZERO).astype(np.uint8) << 4
+    return packed
+
+
+def from_nibbles(packed: NDArray[Any], count: int) -> Wholes:
+    """The weights in rows of bytes, so many in each."""
+    both = whole(packed)
+    return np.concatenate([both & 15, both[:, : count // 2] >> 4], axis=1) - NIBBLE_ZERO
 
 
 def fixed_kernel(at: At, x: Wholes) -> Wholes:

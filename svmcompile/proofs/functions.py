@@ -9,8 +9,9 @@ import numpy as np
 
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.pairs import pair_indices
+from svmcompile.ir.whole_numbers import NIBBLE_ZERO
 from svmcompile.proofs import terms as t
-from svmcompile.proofs.kernels import dot, dot_limits, kernel
+from svmcompile.proofs.kernels import dot, dot_limits, kernel, nibble_dot
 from svmcompile.proofs.run import LONG, Array, Hook, NotWhole, Number, Pointer, Run
 from svmcompile.proofs.tasks import Range, Task, Tasks, equal, rounded, written
 from svmcompile.proofs.terms import Term
@@ -79,16 +80,23 @@ def _affine(tasks: Tasks, node: Any) -> None:
 
 
 def _projection(tasks: Tasks, node: Any) -> None:
-    limits, bias = dot_limits(tasks, node, node.weights), tasks.table(node.bias)
+    bias, above = tasks.table(node.bias), 0
+    if isinstance(node, ir.NibbleProjection):
+        (hooks, limits), above = nibble_dot(tasks, node), NIBBLE_ZERO
+    else:
+        hooks, limits = dot(tasks, node, node.weights), dot_limits(tasks, node, node.weights)
 
     def look(run: Run) -> Sequence[Range]:
-        out, _ = _run_row(tasks, node, run, len(bias))
+        out, x = _run_row(tasks, node, run, len(bias))
+        rest = t.const(0)
+        for one in x if above else ():
+            rest = t.add(rest, one)
+        rest = t.mul(rest, t.const(above))
         for p, most in enumerate(limits):
-            dots = t.add(t.var(f"dot[{p}]", -most, most), t.const(bias[p]))
-            equal(run, out, p, _held(t.shr(dots, node.shift), node.limit))
+            dots = t.sub(t.var(f"dot[{p}]", -most, most), rest)
+            equal(run, out, p, _held(t.shr(t.add(dots, t.const(bias[p])), node.shift), node.limit))
         return [(-node.limit, node.limit)] * len(bias)
 
-    hooks = dot(tasks, node, node.weights)
     tasks.attempt(tasks.function_of(node), tasks.range_of(node.x), look, hooks)
 
 
@@ -264,6 +272,7 @@ SPECIFIED: dict[type, Callable[[Tasks, Any], None]] = {
     ir.FixedSum: _sums,
     ir.FixedAffine: _affine,
     ir.FixedProjection: _projection,
+    ir.NibbleProjection: _projection,
     ir.FixedQuadratic: _quadratic,
     ir.FixedLeaves: _leaves,
     ir.Requantise: _requantise,

@@ -39,21 +39,55 @@ def dot(tasks: Tasks, node: Any, table: str) -> dict[str, Hook]:
         run.claim("is the dot product", t.eq(found.term, expected))
         return [(-most, most)]
 
+    key = f"{function} {table}"
+    if key not in tasks.done:
+        tasks.attempt(function, f"{tasks.range_of(node.x)}, vectors of {table}", look, key=key)
+    return {function: _dot_hook(tasks, node, (symbol, d, d), limits)}
+
+
+def nibble_dot(tasks: Tasks, node: Any) -> tuple[dict[str, Hook], list[int]]:
+    """The same with bytes that hold two weights each, and the largest size by row of the table."""
+    values, symbol = tasks.table(node.weights), f"{tasks.name}_{node.weights}"
+    function = f"{tasks.name}_dot_{tasks.types[node.x].whole}_nibbles"
+    d, size = tasks.types[node.x].width, values.shape[1]
+    limits = (tasks.reach(node.x) * sizes((values & 15) + (values >> 4))).tolist()
+
+    def look(run: Run) -> Sequence[Range]:
+        row, x = tasks.inputs(node.x)
+        v = [t.var(f"v[{j}]", 0, 255) for j in range(size)]
+        expected = t.const(0)
+        for j in range(d // 2):
+            low, high = t.mul(x[j], t.mod(v[j], 4)), t.mul(x[j + size], t.shr(v[j], 4))
+            expected = t.add(expected, t.add(low, high))
+        if d % 2:
+            expected = t.add(expected, t.mul(x[size - 1], t.mod(v[size - 1], 4)))
+        vector = Pointer(Array(KINDS["u8"], [*v]), t.const(0))
+        found = run.call(function, [row, vector, Number(run.source.size_type, t.const(d))])
+        run.claim("is the dot product", t.eq(found.term, expected))
+        return [(found.term.low, found.term.high)]
+
+    hook = _dot_hook(tasks, node, (symbol, size, d), limits)
+    if function not in tasks.done:
+        tasks.attempt(function, f"{tasks.range_of(node.x)}, bytes of {node.weights}", look)
+    return {function: hook}, limits
+
+
+def _dot_hook(tasks: Tasks, node: Any, table: tuple[str, int, int], limits: list[int]) -> Hook:
+    """What stands for a dot product with a row of a table: its name, size of a row, features."""
+    symbol, size, d = table
+
     def hook(run: Run, arguments: list[Any]) -> Number:
         row, vector, count = arguments
         run.claim("length of the dot product", count.term, d, d)
         if vector.array.table is None or vector.array.table.name != symbol or not t.is_const(vector.at):
             raise NotWhole("calls a dot product with another table")
-        i, rest = divmod(vector.at.low, d)
+        i, rest = divmod(vector.at.low, size)
         if rest or not t.is_const(row.at) or row.at.low or not 0 <= i < len(limits):
             raise NotWhole("calls a dot product with part of a row")
         tasks.check(run, row, node.x)
         return Number(LONG, t.var(f"dot[{i}]", -limits[i], limits[i]))
 
-    key = f"{function} {table}"
-    if key not in tasks.done:
-        tasks.attempt(function, f"{tasks.range_of(node.x)}, vectors of {table}", look, key=key)
-    return {function: hook}
+    return hook
 
 
 def curve(tasks: Tasks, node: Any, asked: list[Term]) -> dict[str, Hook]:

@@ -221,4 +221,6 @@ def _by_members(content: bytes, where: str) -> str:
         return "skops"
     if "program.json" in names:
         return "svmc"
+    if names and all(name.endswith(".npy") for name in names):
+        raise ReadError(f"{where}: holds arrays, not a model; rows go with --data")
     raise ReadError(f"{where}: is a zip file, but neither a skops model nor a program; pass a model file")

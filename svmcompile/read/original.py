@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from svmcompile.data.rows import as_rows, side_by_side
 from svmcompile.data.text import as_texts, is_text
-from svmcompile.errors import OptionError, ReadError, UnsupportedError
+from svmcompile.errors import OptionError, ReadError, UnsupportedError, VerifyError
 from svmcompile.ir.arithmetic import Number
 from svmcompile.model.svm import SVM
 from svmcompile.plugins.entries import guarded
@@ -113,18 +113,28 @@ def _from_estimator(estimator: Any, svm: SVM) -> Original:
             with warnings.catch_warnings():
                 # The rows are in the model's order already, perhaps without their names.
                 warnings.filterwarnings("ignore", message=".*feature names", category=UserWarning)
-                return side_by_side(getattr(estimator, method)(_named(rows_of(data, svm), svm)))
+                rows = _named(rows_of(data, svm), svm)
+                return side_by_side(_answer(lambda: getattr(estimator, method)(rows)))
 
         return run
 
     def offered(method: str) -> Run | None:
-        return runner(method) if hasattr(estimator, method) else None
+        return runner(method) if _answer(lambda: hasattr(estimator, method)) else None
 
     probabilities = offered("predict_proba") if svm.has_probabilities else None
     predict = (
         _most_probable(probabilities, svm) if svm.most_probable and probabilities else runner("predict")
     )
     return Original(svm.source.kind, predict, offered("decision_function"), probabilities)
+
+
+def _answer(call: Callable[[], Any]) -> Any:
+    """What the estimator answers. Files may break it in ways that no reader meets."""
+    try:
+        return call()
+    except Exception as error:
+        told = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        raise VerifyError(f"the original refuses these rows: {told}") from error
 
 
 def _most_probable(probabilities: Run, svm: SVM) -> Run:

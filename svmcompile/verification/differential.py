@@ -255,12 +255,16 @@ def _limited(
     if program.number in FIXED or program.claim is not Claim.EXACT or not trusted:
         return bounds
     every = [_bounds(one, rows, number, trusted[-1]) for one in trusted]
-    every = [one for one in every if one.scores.shape == bounds.scores.shape]
-    if not every:
-        return bounds
-    most = [TRUSTED_SHARE * np.maximum.reduce([getattr(one, name) for one in every]) for name in VALUES]
     unstable = bounds.unstable & np.logical_or.reduce([one.unstable for one in every])
-    return Bounds(np.minimum(bounds.scores, most[0]), unstable, np.minimum(bounds.probabilities, most[1]))
+    most = {name: _most(bounds, every, name) for name in VALUES}
+    return bounds._replace(unstable=unstable, **most)
+
+
+def _most(bounds: Bounds, every: Sequence[Bounds], name: str) -> NDArray[Any]:
+    """Bounds on values, no more than a multiple of those of programs that give as many."""
+    own: NDArray[Any] = getattr(bounds, name)
+    alike = [value for one in every if (value := getattr(one, name)).shape == own.shape]
+    return np.asarray(np.minimum(own, TRUSTED_SHARE * np.maximum.reduce(alike))) if alike else own
 
 
 def _fixed_limited(program: Program, trusted: Sequence[Program], rows: NDArray[Any]) -> Bounds:

@@ -15,11 +15,12 @@ from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 
 import svmcompile as sc
 from svmcompile.accelerate.proto.network import Loss, Prototypes
-from svmcompile.accelerate.proto.sizes import Sizes
+from svmcompile.accelerate.proto.sizes import Sizes, Tables
 from svmcompile.accelerate.proto.training import Lesson, train
 from svmcompile.errors import OptionError
 from svmcompile.ir.interpret import interpret
 from svmcompile.lower.fixed.program import fix, range_of_rows, widened
+from svmcompile.lower.fixed.projections import unit_of_nibbles
 
 QUICK: dict[str, Any] = {"steps": 800, "synthetic_rows": 1000}
 DIGITS = load_digits(return_X_y=True)
@@ -33,6 +34,7 @@ MODELS: dict[str, tuple[Any, Any]] = {
     "value": (make_pipeline(StandardScaler(), SVR(C=100)), DIABETES),
     "inliers": (make_pipeline(StandardScaler(), OneClassSVM(nu=0.1)), CANCER),
 }
+SHARED_RANGE = ("votes", "pairs", "rest")  # of all features: weights of the projection may be nibbles
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +45,9 @@ def models() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def programs(models: dict[str, Any]) -> dict[str, sc.Program]:
     limits = {"max_bytes": 2500, "precision": "q7", **QUICK}
+    asked = {name: "nibbles" if name in SHARED_RANGE else "auto" for name in models}
     return {
-        name: sc.compile(model, method="proto", X=MODELS[name][1][0], **limits)
+        name: sc.compile(model, method="proto", X=MODELS[name][1][0], projection=asked[name], **limits)
         for name, model in models.items()
     }
 
@@ -113,7 +116,9 @@ def test_whole_numbers_are_those_of_the_interpreter(
 ) -> None:
     X, program = MODELS[name][1][0], programs[name]
     fixed = fix(program, precision, widened(range_of_rows(X), precision))  # type: ignore[arg-type]
-    assert any(type(node).__name__ == "FixedProjection" for node in fixed.body)
+    nibbles = precision == "q7" and name in SHARED_RANGE
+    wanted_node = "NibbleProjection" if nibbles else "FixedProjection"
+    assert any(type(node).__name__ == wanted_node for node in fixed.body)
     sums = next(node for node in fixed.body if type(node).__name__ == "FixedSum")
     assert fixed.tables[sums.weights].dtype == (np.int8 if precision == "q7" else np.int16)
     wanted = interpret(program, X)
@@ -131,11 +136,76 @@ def test_whole_numbers_are_those_of_the_interpreter(
         assert (labels == program.predict(X)).mean() > (0.95 if precision == "q7" else 0.995)
 
 
+def test_weights_of_four_bits_are_multiples_of_one_unit(
+    models: dict[str, Any], programs: dict[str, sc.Program]
+) -> None:
+    X, limits = DIGITS[0], {"max_bytes": 2500, "precision": "q7", **QUICK}
+    assert unit_of_nibbles(programs["votes"].tables["projection"]) > 0
+    assert all(one["four_bits"] for one in programs["votes"].origin.details["tried"])
+    plain = sc.compile(models["votes"], method="proto", X=X, **limits)
+    assert unit_of_nibbles(plain.tables["projection"]) == 0
+    names = {type(node).__name__ for node in sc.quantise(plain, "q7", X).body}
+    assert "FixedProjection" in names and "NibbleProjection" not in names
+
+
+@pytest.mark.parametrize(
+    ("limit", "options", "four_bits", "cells"),
+    [
+        (2048, {}, True, 32), (2049, {}, False, 0), (2048, {"projection": "bytes"}, False, 32),
+        (4096, {"projection": "nibbles"}, True, 0), (2048, {"precision": "q15"}, False, 0),
+    ],
+)  # fmt: skip
+def test_small_models_take_nibbles_and_a_short_curve(
+    models: dict[str, Any], limit: int, options: dict[str, Any], four_bits: bool, cells: int
+) -> None:
+    asked = {"precision": "q7", "steps": 20, "synthetic_rows": 0, **options}
+    program = sc.compile(models["votes"], method="proto", X=DIGITS[0], max_bytes=limit, **asked)
+    details = program.origin.details
+    assert (details["four_bits"], details["curve_cells"]) == (four_bits, cells)
+    fixed = sc.quantise(program, "q7", DIGITS[0])
+    sums = next(node for node in fixed.body if type(node).__name__ == "FixedSum")
+    assert len(fixed.tables[sums.curve]) <= (cells or 70) + 1
+
+
+def test_nibbles_hold_what_bytes_held() -> None:
+    """At the same sizes, four bits cost next to no labels and take less than two thirds of the bytes."""
+    X, y = DIGITS[0], DIGITS[1] >= 5
+    model = SVC(gamma=0.001).fit(X, y)
+    sizes = {"rank": 6, "vectors": 20, "density": 0.8, "precision": "q7", **QUICK}
+    shares, used = {}, {}
+    for projection in ("bytes", "nibbles"):
+        program = sc.compile(model, method="proto", X=X, projection=projection, **sizes)
+        fixed = sc.quantise(program, "q7", X)
+        shares[projection] = float((fixed.predict(X) == model.predict(X)).mean())
+        used[projection] = program.origin.details["most_table_bytes"]
+        counted = fixed.cost().table_bytes
+        assert 0.95 * used[projection] <= counted <= used[projection]
+    assert shares["nibbles"] > shares["bytes"] - 0.01
+    assert used["bytes"] - used["nibbles"] == 6 * (51 - 26)
+
+
+def test_ranges_that_differ_take_weights_of_a_byte(programs: dict[str, sc.Program]) -> None:
+    """Weights of four bits have one unit for all features; where ranges given ask for others, bytes do."""
+    high = np.linspace(16, 400, 64)
+    fixed = sc.quantise(programs["votes"], "q7", ranges=(np.zeros(64), high))
+    assert any(type(node).__name__ == "FixedProjection" for node in fixed.body)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 7, 40])
+@pytest.mark.parametrize("rank", [1, 4, 9])
+def test_as_many_features_as_fit(columns: int, rank: int) -> None:
+    for four_bits in (False, True):
+        tables = Tables(64, 1, 0, "q7", four_bits=four_bits)
+        room = tables.columns(columns, rank)
+        assert tables.most_columns(rank, room) == columns
+        assert tables.most_columns(rank, room - 1) == columns - 1
+
+
 @pytest.mark.parametrize("profile", ["portable", "host", "device"])
 @pytest.mark.parametrize("precision", ["f32", "q15", "q7"])
 def test_tables_are_within_the_limit(models: dict[str, Any], profile: str, precision: str) -> None:
     tune = "host" if profile == "host" else "portable"
-    for name, limit in (("two", 2400), ("votes", 6000)):
+    for name, limit in (("two", 2400), ("votes", 6000), ("votes", 2000)):
         X = MODELS[name][1][0]
         program = sc.compile(
             models[name], method="proto", X=X, max_bytes=limit, precision=precision, tune=tune,
@@ -176,6 +246,8 @@ def test_labels_of_the_data_may_count_too(models: dict[str, Any]) -> None:
         ("two", {"precision": "f16"}, "precision='f16' is unknown"),
         ("two", {"labels": 0.5}, "the data has none"),
         ("two", {"vectors": -1}, "vectors must be at least 0"),
+        ("votes", {"projection": "nibbles"}, "is for precision q7, and this is f32"),
+        ("two", {"projection": "nibbles", "precision": "q7"}, "features that share a range"),
     ],
 )
 def test_what_makes_no_sense_is_refused(

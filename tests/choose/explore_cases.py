@@ -17,6 +17,13 @@ NO_LIMITS: dict[str, Any] = {
     "flash": None,
     "ram": None,
 }
+VERSIONS = {
+    "svmcompile": "0.9.0",
+    "python": "3.12.4",
+    "numpy": "2.1.0",
+    "scikit-learn": "1.7.0",
+    "compiler": "gcc 14.2",
+}
 # method, claim, title, cost beside that of the exact program, share of labels that change
 LADDER = (
     ("exact", "EXACT", "exact", 1.0, 0.0),
@@ -80,17 +87,7 @@ def record(
         "(SVM 97.4 %). Every label kept? That takes 3.6 \u00b5s: certified, 32 leaves.",
         "winner": None,
         "models": [_model(name, labels) for name in models],
-        "settings": {
-            "cpu": cpu,
-            "clock_mhz": 48.0 if cpu else None,
-            "confidence": 0.95,
-            "seed": 0,
-            "budget_seconds": 120.0,
-            "targets": ["c"],
-            "tolerance": None,
-            "minimise": minimise,
-            "limits": NO_LIMITS | (limits or {}),
-        },
+        "settings": _settings(cpu, minimise, limits or {}),
         "rows": {
             "file": "rows.npz",
             "sha256": "5f" * 32,
@@ -101,14 +98,22 @@ def record(
             "labelled": True,
         },
         "candidates": found,
-        "versions": {
-            "svmcompile": "0.9.0",
-            "python": "3.12.4",
-            "numpy": "2.1.0",
-            "scikit-learn": "1.7.0",
-            "compiler": "gcc 14.2",
-        },
+        "versions": VERSIONS,
         "seconds": 93.1,
+    }
+
+
+def _settings(cpu: str | None, minimise: str, limits: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "cpu": cpu,
+        "clock_mhz": 48.0 if cpu else None,
+        "confidence": 0.95,
+        "seed": 0,
+        "budget_seconds": 120.0,
+        "targets": ["c"],
+        "tolerance": None,
+        "minimise": minimise,
+        "limits": NO_LIMITS | limits,
     }
 
 
@@ -145,12 +150,9 @@ def _candidate(
     flips = flips * noise + (0.004 if precision == "q7" else 0.0)
     changed = 0 if proven else int(generator.binomial(report, min(1.0, flips)))
     chosen = 0 if proven else int(generator.binomial(300, min(1.0, flips)))
-    same = report - changed
     width = {"f32": 1.0, "f64": 2.0, "q7": 0.25}[precision]
     table_bytes = int(597 * 64 * 4 * cost**0.6 * width * noise)
-    loss = changed / report / 2
     speed = {"f32": 1.0, "f64": 1.7, "q7": 0.6}[precision]
-    accuracy = round(report * (0.974 - loss))
     return {
         "number": number,
         "model": model,
@@ -166,6 +168,23 @@ def _candidate(
         "state": "measured",
         "reason": "" if cost < 0.2 else "12 % slower than 3",
         "dominated": cost >= 0.2 or precision == "f64",
+        **_labels(report, changed, chosen),
+        "max_decision_error": None if claim == "EXACT" else 0.02 + 5 * flips,
+        "figures": _figures(number, table_bytes, cost * noise * speed, cpu),
+        "seconds": 1.5 + 4 * cost,
+        "command": f"svmcompile compile {model}.skops -o out --data rows.npz --method {method} "
+        f"--precision {precision}",
+        "stages": _stages(method, cost),
+        "confusion": _confusion(generator, labels, changed),
+        "differences": _differences(generator, labels, min(changed, 20)),
+    }
+
+
+def _labels(report: int, changed: int, chosen: int) -> dict[str, Any]:
+    """Agreement and accuracy, by the labels that change on the reporting and on the choosing rows."""
+    same, loss = report - changed, changed / report / 2
+    accuracy = round(report * (0.974 - loss))
+    return {
         "agreement": {
             "choose": {"rows": 300, "same": 300 - chosen},
             "report": {
@@ -185,24 +204,21 @@ def _candidate(
             "loss_high": [loss + 0.001 * k for k in (1, 2, 3)],
             "expected_loss_high": [chosen / 600 + 0.001 * k for k in (1, 2, 3)],
         },
-        "max_decision_error": None if claim == "EXACT" else 0.02 + 5 * flips,
-        "figures": {
-            "time_us": None if cpu and number % 7 == 3 else 30 * cost * noise * speed,
-            "batch_time_us": 9 * cost * noise * speed,
-            "table_bytes": table_bytes,
-            "flash_bytes": table_bytes + 2300 if cpu else None,
-            "ram_bytes": 300 + 4 * number if cpu else None,
-            "instructions": round(48 * 30 * cost * noise * speed * 10) if cpu else None,
-            "worst_instructions": round(48 * 45 * cost * noise * speed * 10) if cpu else None,
-            "energy_nj": 330 * cost * noise * speed if cpu else None,
-            "file_bytes": None,
-        },
-        "seconds": 1.5 + 4 * cost,
-        "command": f"svmcompile compile {model}.skops -o out --data rows.npz --method {method} "
-        f"--precision {precision}",
-        "stages": _stages(method, cost),
-        "confusion": _confusion(generator, labels, changed),
-        "differences": _differences(generator, labels, min(changed, 20)),
+    }
+
+
+def _figures(number: int, table_bytes: int, work: float, cpu: str | None) -> dict[str, Any]:
+    """Costs, of a device or of this processor; `work` is beside the exact program's."""
+    return {
+        "time_us": None if cpu and number % 7 == 3 else 30 * work,
+        "batch_time_us": 9 * work,
+        "table_bytes": table_bytes,
+        "flash_bytes": table_bytes + 2300 if cpu else None,
+        "ram_bytes": 300 + 4 * number if cpu else None,
+        "instructions": round(48 * 30 * work * 10) if cpu else None,
+        "worst_instructions": round(48 * 45 * work * 10) if cpu else None,
+        "energy_nj": 330 * work if cpu else None,
+        "file_bytes": None,
     }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from device_cases import MODELS, NAME, assert_meant, digits, emitted
+from programs.whole_numbers import fixed_programs, rows_of
 
 import svmcompile as sc
 from svmcompile.device.avr import missing_tools
@@ -18,6 +19,7 @@ from svmcompile.device.cost import CPUS, find_cpu
 from svmcompile.device.emulate import Core, row_functions
 from svmcompile.device.measure import Measured, measure
 from svmcompile.errors import OptionError, ReadError, ToolchainError
+from svmcompile.ir.interpret import interpret
 
 pytestmark = pytest.mark.device
 
@@ -92,6 +94,21 @@ def test_whole_numbers_are_the_same_everywhere(cpu: str, precision: str, method:
     stated = STACK.search(files[f"{NAME}.h"])
     assert stated and found.stack <= int(stated[1])
     assert found.ram == 0
+
+
+@pytest.mark.parametrize("cpu", QUICK)
+@pytest.mark.parametrize("name", ["even", "odd", "far"])
+def test_projections_of_four_bits_are_the_same_everywhere(cpu: str, name: str) -> None:
+    """With DSP instructions and without, for even and odd numbers of features."""
+    fixed = fixed_programs("q7")[f"projected_{name}"]
+    files = sc.emit(fixed, name=NAME, precision="q7", profile="device")
+    rows = rows_of(fixed, 20, seed=2).astype(np.float32)
+    assert "_dot_i8_nibbles" in files[f"{NAME}.c"]
+    found = measure(find_cpu(cpu), NAME, files, rows, "decision_function")
+    meant = interpret(fixed, rows.astype(np.float64))
+    assert np.array_equal(found.values.ravel(), meant["scores"].ravel().astype(np.float32))
+    labels = measure(find_cpu(cpu), NAME, files, rows).values[:, 0]
+    assert np.array_equal(labels, meant["label"].ravel())
 
 
 def test_the_figures_of_the_documentation() -> None:

@@ -8,8 +8,11 @@ from functools import partial
 
 import numpy as np
 import pytest
+import skops.io
 from programs.seals import unseal
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_iris
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.svm import SVC
 
 import svmcompile as sc
 from svmcompile.commands import demo
@@ -87,6 +90,13 @@ def test_every_command_prints_something_a_person_can_read(run, iris, compiled):
     assert "150 rows" in run("predict", compiled, "--data", data, "-o", compiled.parent / "p.csv").out
     assert "compile" in run("--help").out
     assert sc.__version__ in run("--version").out
+
+
+def test_inspect_keeps_the_classes_of_targets_apart(run, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    skops.io.dump(MultiOutputClassifier(SVC()).fit(X, np.stack([y, y > 0], axis=1)), tmp_path / "m.skops")
+    assert run("compile", tmp_path / "m.skops", "-o", tmp_path / "out").code == 0
+    assert "0, 1, 2; 0, 1" in run("inspect", tmp_path / "out").out
 
 
 def test_predict_writes_the_originals_labels(run, iris, compiled, tmp_path):

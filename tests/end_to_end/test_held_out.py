@@ -79,4 +79,4 @@ def test_few_rows_are_all_fitted_to_and_the_note_says_so(run, iris, tmp_path):
 def test_programs_of_labels_alone_have_no_error_to_tell():
     known = {"rows": 120, "agreement": 0.995, "max_decision_error": None}
     told = _fitted({"n_classes": 3, "fitted": known})
-    assert told == "of the 120 rows it was fitted to 99.50% keep their label"
+    assert told == "of the 120 rows it was fitted to, 99.50% keep their label"

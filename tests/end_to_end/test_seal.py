@@ -15,9 +15,10 @@ import svmcompile as sc
 from svmcompile.commands import compile as compiling
 from svmcompile.commands import inspect, verify
 from svmcompile.commands.options import CompileOptions, InspectOptions, VerifyOptions
-from svmcompile.errors import EmitError, OptionError, ReadError, VerifyError
+from svmcompile.errors import CheckError, EmitError, OptionError, ReadError, VerifyError
 from svmcompile.flow.program import Opened
 from svmcompile.flow.seal import sealed
+from svmcompile.ir.bounds import near_tests
 from svmcompile.runtime import toolchain
 
 RNG = np.random.default_rng(0)
@@ -105,7 +106,10 @@ def test_without_running_nothing_is_built(made: Path, monkeypatch: pytest.Monkey
         check(made, no_run=False)
 
 
-def test_a_forged_program_cannot_widen_its_own_bounds(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("outputs", [("scores", "label"), ("label",)])
+def test_a_forged_program_cannot_widen_its_own_bounds(
+    made: Path, monkeypatch: pytest.MonkeyPatch, outputs: tuple[str, ...]
+) -> None:
     """By its own bounds, huge coefficients that cancel make any label one "within rounding"."""
     program = sc.compile(made / "m.skops")
     node = next(node for node in program.body if hasattr(node, "vectors"))
@@ -116,7 +120,8 @@ def test_a_forged_program_cannot_widen_its_own_bounds(made: Path, monkeypatch: p
         node.vectors: np.concatenate([vectors, zero]),
         node.weights: np.concatenate([-weights, [[1e17, -1e17]]], axis=1),
     }
-    forged = program.replace(tables=tables)
+    given = tuple(output for output in program.outputs if output.name in outputs)
+    forged = program.replace(tables=tables, outputs=given)
     files = sc.emit(forged, "c", "m", "f64")
     sc.write(sealed(files, "m", b"0123456789abcdef"), made / "out")
     found = check(made)
@@ -142,6 +147,28 @@ def test_a_forged_program_cannot_state_its_own_error(made: Path, monkeypatch: py
     monkeypatch.setattr(Opened, "fixed_anew", lambda self, program: ())
     assert check(made)["ok"] and not found["ok"]
     assert any("more than the stated error" in text for text in found["comparisons"][0]["broken"])
+
+
+@pytest.mark.parametrize(
+    "told",
+    [{"error": "1"}, {"error": [1]}, {"error": float("nan")}, {"high": [1.0]}, {"low": {}}, {"slacks": []}],
+)
+def test_what_a_program_states_is_made_of_numbers(made: Path, told: dict[str, Any]) -> None:
+    program = sc.quantise(sc.compile(made / "m.skops"), "q15", X)
+    stated = {**program.origin.details["fixed"], **told}
+    forged = program.replace(origin=replace(program.origin, details={"fixed": stated}))
+    forged.save(made / "out" / "m.svmc")
+    (made / "out" / "m.json").unlink()
+    with pytest.raises(ReadError, match=r"m\.svmc: not a readable svmcompile program"):
+        check(made)
+
+
+def test_slacks_of_nodes_without_tests_are_refused(made: Path) -> None:
+    program = sc.quantise(sc.compile(made / "m.skops"), "q15", X)
+    node = next(node for node in program.body if hasattr(node, "vectors"))
+    details = {"fixed": {**program.origin.details["fixed"], "slacks": {node.out: [1.0]}}}
+    with pytest.raises(CheckError, match="are not those of its tests"):
+        near_tests(program.replace(origin=replace(program.origin, details=details)), X)
 
 
 def test_a_forged_range_is_told(made: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import skops.io
-from sklearn.svm import SVC
+from sklearn.svm import SVC, SVR
 
 import svmcompile as sc
 from svmcompile.commands import verify as command
@@ -58,6 +58,16 @@ def test_shares_are_per_cent_with_their_interval(verify, made):
     low, high = found["agreement_interval"]
     assert low < found["agreement"] < high
     assert f"{found['agreement']:.2%} ({100 * low:.4g}-{100 * high:.4g})" in verify("metric-tree").out
+
+
+def test_a_regressor_has_no_columns_of_labels(run, tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    skops.io.dump(SVR().fit(X, X[:, 0]), tmp_path / "m.skops")
+    np.savez(tmp_path / "rows.npz", X=X)
+    sc.write(sc.emit(sc.compile(tmp_path / "m.skops"), "c", "m"), tmp_path / "out")
+    done = run("verify", tmp_path / "out", "--model", tmp_path / "m.skops", "--data", tmp_path / "rows.npz")
+    assert done.code == 0 and "error" in done.out and "holds" in done.out
+    assert "labels" not in done.out and "ties" not in done.out
 
 
 def test_interval_is_that_of_clopper_and_pearson():

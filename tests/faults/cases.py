@@ -97,15 +97,8 @@ def commands(work: Path) -> list[Case]:
     def compile_(name: str, inside: bool = False, listings: bool = False, **more: Any) -> Case:
         def run(root: Path, which: str) -> None:
             told = {"dump_ir": root / "out" / "listings"} if listings else {}
-            call(
-                "compile",
-                "Compile",
-                model=work / f"{which}.skops",
-                output=root / "out",
-                name="m",
-                **told,
-                **more,
-            )
+            model = work / f"{which}.skops"
+            call("compile", "Compile", model=model, output=root / "out", name="m", **told, **more)
 
         (ahead := work / name).mkdir()
         run(ahead, "new")
@@ -119,14 +112,8 @@ def commands(work: Path) -> list[Case]:
         call("predict", "Predict", folder=compiled, data=work / f"{which}.npz", output=output, label="y")
 
     def train(root: Path, which: str) -> None:
-        call(
-            "train",
-            "Train",
-            data=work / f"{which}.npz",
-            output=root / "out" / "m.svmc",
-            method="dtsvm",
-            label="y",
-        )
+        rows, output = work / f"{which}.npz", root / "out" / "m.svmc"
+        call("train", "Train", data=rows, output=output, method="dtsvm", label="y")
 
     return [
         compile_("compile"),

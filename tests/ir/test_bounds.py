@@ -18,10 +18,11 @@ from sklearn.svm import SVC, SVR, LinearSVC
 import svmcompile as sc
 from svmcompile.errors import EmitError
 from svmcompile.ir import nodes as ir
+from svmcompile.ir.arithmetic import ARITHMETIC, Bounded
 from svmcompile.ir.bounds import error_bounds
 from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret
-from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.kernel import Kernel, kernel_errors
 from svmcompile.ir.node import run
 from svmcompile.ir.program import Input, Labels, Output, Program
 from svmcompile.lower import lower
@@ -226,6 +227,14 @@ def test_a_tie_is_unstable_and_a_wide_margin_is_not() -> None:
     ]  # fmt: skip
 
 
+def test_a_kernel_value_below_the_smallest_number_has_a_bound() -> None:
+    """2^-1104 is zero in double; a row off by 15 of the 47 to the vector has 2^-512."""
+    row = Bounded(np.zeros((1, 1)), np.full((1, 1), 15.0), np.zeros(1, bool))
+    kernel = Kernel("rbf", 0.5 / np.log2(np.e))
+    value, error = kernel_errors(kernel, row, np.array([[47.0]]), ARITHMETIC["f64"])
+    assert value[0, 0] == 0.0 and error[0, 0] >= 2.0**-512
+
+
 def test_no_rows_give_empty_bounds() -> None:
     model, rows = _iris(SVC())
     bounds = error_bounds(sc.compile(model), rows[:0], "f32")
@@ -249,3 +258,27 @@ def test_several_labels_per_row_have_bounds() -> None:
     machine = MultiOutputClassifier(SVC()).fit(X, np.stack([y, y > 0, y < 2], axis=1))
     bounds = error_bounds(sc.compile(machine), X, "f32")
     assert np.isfinite(bounds.scores).all() and bounds.unstable.shape == (len(X),)
+
+
+OVER = {
+    "vectors": np.array([[1e30, -1e30, 1.0], [1.0, 2.0, 3.0]]),
+    "weights": np.array([[1.0, 1e-30]]),
+    "bias": np.array([0.5]),
+}
+KERNELS = [Kernel("sigmoid", 1.0, 0.0), Kernel("poly", 1.0, 0.0, 1), Kernel("linear")]
+
+
+@pytest.mark.parametrize("kernel", [*KERNELS, None])
+def test_products_that_leave_the_number_type_on_the_way_have_no_bound(kernel: Kernel | None) -> None:
+    """Their sum comes back, or tanh makes one of it; float has infinity minus infinity."""
+    tables = (
+        OVER if kernel else {"weights": OVER["vectors"][:1], "bias": OVER["bias"], "centre": np.zeros(3)}
+    )
+    node = ir.KernelSum("s", "x", *OVER, kernel) if kernel else ir.Affine("s", "x", *tables)
+    program = Program(
+        Input(3, "x"), (node,), (Output("value", "s"),), tables, None, origin(), None, np.zeros((0, 3))
+    )
+    rows = np.array([[1e10, 1e10, 1.0], [1.0, 1.0, 1.0]])
+    bounds = error_bounds(check(program), rows, "f32")
+    assert np.isinf(bounds.scores[0]).all() and np.isfinite(bounds.scores[1]).all()
+    assert np.isfinite(error_bounds(program, rows, "f64").scores).all()

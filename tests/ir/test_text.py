@@ -90,6 +90,11 @@ def test_another_number_in_a_table_changes_the_text(program: Program, pick: int)
     assert text(program.replace(tables={**program.tables, name: table})) != text(program)
 
 
+def test_a_program_is_shown_in_one_line() -> None:
+    assert repr(three_classes()) == "Program(test, method exact, EXACT, f64, 2 features, 3 classes)"
+    assert repr(lower(quadratic(), "f32")).endswith("f32, 2 features, regression)")
+
+
 def test_a_table_shows_its_extent_type_and_content() -> None:
     assert table_text("sv", np.zeros((12, 4))).startswith("@sv[12x4 f64 #")
     assert table_text("w", np.zeros(3, np.float32)).startswith("@w[3 f32 #")

@@ -21,11 +21,12 @@ from typer.testing import CliRunner
 
 import svmcompile as sc
 from svmcompile.cli import app
+from svmcompile.errors import CheckError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import near_tests, within_range
 from svmcompile.ir.check import check
 from svmcompile.ir.interpret import interpret_values
-from svmcompile.ir.whole_numbers import on_curve
+from svmcompile.ir.whole_numbers import from_nibbles, on_curve, to_nibbles
 from svmcompile.lower.fixed.sums import TOP, falling, rising
 
 NUMBERS = ("q7", "q15")
@@ -97,6 +98,48 @@ def rows_in_range(fixed: sc.Program, count: int) -> Any:
     corners = np.where(rng.random((count // 4, fixed.n_features)) < 0.5, low, high)
     inside = np.vstack([rows, corners]).astype(np.float32).astype(np.float64)
     return np.clip(inside, low, high)
+
+
+def test_features_are_read_by_strides_where_bytes_do_and_numbers_do_not() -> None:
+    for name, kind in (("odd", ir.Pick), ("far", ir.StridePick), ("too_far", ir.Pick)):
+        math, fixed = math_programs()[f"projected_{name}"], fixed_programs("q7")[f"projected_{name}"]
+        assert isinstance(fixed.body[0], kind)
+        rows = np.float32(np.random.default_rng(0).normal(size=(5, math.n_features)))
+        (picked,) = {node.out for node in math.body if isinstance(node, ir.Pick)}
+        found = interpret_values(fixed, rows, {picked})[picked]
+        assert np.array_equal(found, interpret_values(math, rows, {picked})[picked])
+
+
+def test_strides_stay_within_the_row() -> None:
+    fixed = fixed_programs("q7")["projected_far"]
+    pick = fixed.body[0]
+    assert isinstance(pick, ir.StridePick) and fixed.tables[pick.strides].dtype == np.uint8
+    with pytest.raises(CheckError, match="a column is not within"):
+        check(fixed.replace(tables={**fixed.tables, pick.strides: fixed.tables[pick.strides] + 1}))
+
+
+def test_nibbles_come_back_as_they_were() -> None:
+    for count in (1, 2, 7, 8):
+        weights = np.random.default_rng(count).integers(-8, 8, (3, count))
+        packed = to_nibbles(weights)
+        assert packed.shape == (3, (count + 1) // 2) and packed.dtype == np.uint8
+        assert np.array_equal(from_nibbles(packed, count), weights)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda table: table.astype(np.int8), "are no bytes"),
+        (lambda table: table | np.uint8(16), "a weight too many"),
+        (lambda table: table[:, :-1], "expected"),
+    ],
+)
+def test_bytes_of_nibbles_are_checked(change: Any, message: str) -> None:
+    fixed = fixed_programs("q7")["projected_odd"]
+    node = next(node for node in fixed.body if isinstance(node, ir.NibbleProjection))
+    table = change(fixed.tables[node.weights])
+    with pytest.raises(CheckError, match=message):
+        check(fixed.replace(tables={**fixed.tables, node.weights: table}))
 
 
 @pytest.mark.parametrize("number", NUMBERS)

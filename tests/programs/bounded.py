@@ -17,6 +17,7 @@ from svmcompile.ir.check import check
 from svmcompile.ir.kernel import Array, Kernel
 from svmcompile.ir.pairs import pair_indices, pair_weights
 from svmcompile.ir.program import Claim, Origin, Output, Program
+from svmcompile.model.svm import SVM
 from svmcompile.optimise import optimise
 from svmcompile.read import read
 
@@ -88,13 +89,9 @@ def _labelled(builder: Builder, tolerance: float) -> Program:
     return program.replace(outputs=label, body=kept, tables=tables)
 
 
-def vote_program(model: Any, block: int = 4, basis: int = 12) -> Program:
-    """An SVC of several classes as a bounded vote; the guess is the distance to class means."""
-    svm = read(model)
-    builder, kernel = Builder(svm), svm.kernel
-    x = builder.preprocess()
+def pair_parts(svm: SVM, ends: Any, block: int, basis: int) -> dict[str, list[NDArray[Any]]]:
+    """What each pair of classes has of each table; the vectors of class c end at ends[c + 1]."""
     dense = pair_weights(svm.coefficients, svm.counts)
-    ends = np.concatenate([[0], np.cumsum(svm.counts)])
     parts: dict[str, list[NDArray[Any]]] = {
         key: [] for key in ("picks", "triangles", "projections", "residuals", "margins", "rounding")
     }
@@ -102,7 +99,7 @@ def vote_program(model: Any, block: int = 4, basis: int = 12) -> Program:
         members = np.concatenate([np.arange(ends[c], ends[c + 1]) for c in (i, j)])
         members = members[dense[pair, members] != 0]
         weights, vectors = dense[pair, members], svm.vectors[members]
-        keep, inverse, w, residuals = embed(kernel, vectors[:basis], vectors, weights)
+        keep, inverse, w, residuals = embed(svm.kernel, vectors[:basis], vectors, weights)
         stages = np.minimum(np.arange(block, len(keep) + block, block), len(keep))
         scale = float(np.abs(weights).sum())
         parts["picks"].append(members[keep])
@@ -111,6 +108,16 @@ def vote_program(model: Any, block: int = 4, basis: int = 12) -> Program:
         parts["residuals"].append(residuals[stages - 1])
         parts["margins"].append(np.full(len(stages), MARGIN * scale))
         parts["rounding"].append(np.array([[MARGIN, MARGIN * scale * 0.01]]))
+    return parts
+
+
+def vote_program(model: Any, block: int = 4, basis: int = 12) -> Program:
+    """An SVC of several classes as a bounded vote; the guess is the distance to class means."""
+    svm = read(model)
+    builder, kernel = Builder(svm), svm.kernel
+    x = builder.preprocess()
+    ends = np.concatenate([[0], np.cumsum(svm.counts)])
+    parts = pair_parts(svm, ends, block, basis)
     means = np.array([svm.vectors[ends[c] : ends[c + 1]].mean(axis=0) for c in range(len(svm.counts))])
     zero = builder.table("guess_centre", np.zeros(means.shape[1]))
     guess = ir.Affine(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -14,7 +15,9 @@ from programs import routes as tree_programs
 from targets.c_cases import program_of
 
 import svmcompile as sc
-from svmcompile.ir.program import Program
+from svmcompile.ir import nodes as ir
+from svmcompile.ir.kernel import Kernel
+from svmcompile.ir.program import Output, Program
 from svmcompile.optimise import optimise
 
 EXACT = (
@@ -37,6 +40,10 @@ LISTS = {
     "list_guard": list_programs.ListRecipe(classes=3, guarded=True, shifted=True),
     "list_dag": list_programs.ListRecipe(classes=4, order="dag"),
 }
+PROJECTED = {  # features read, dimensions, whether weights take four bits, how far features are apart
+    "bytes": (6, 3, False, 1), "even": (8, 2, True, 1), "odd": (19, 3, True, 1), "one": (1, 1, True, 1),
+    "far": (9, 2, True, 40), "too_far": (3, 2, True, 256),
+}  # fmt: skip
 
 
 @cache
@@ -49,7 +56,38 @@ def math_programs() -> dict[str, Program]:
         found["path_" + _word(name)] = path_programs.path_program(path_programs.RECIPES[name])
     found |= {name: tree_programs.tree_program(recipe) for name, recipe in TREES.items()}
     found |= {name: list_programs.list_program(recipe) for name, recipe in LISTS.items()}
+    found |= {f"projected_{name}": projected(*sizes) for name, sizes in PROJECTED.items()}
     return {name: optimise(program) for name, program in found.items()}
+
+
+def projected(read: int, rank: int, nibbles: bool, apart: int) -> Program:
+    """Kernel values in a projection of some features, with weights of four bits or of any size."""
+    columns = 1 + apart * np.arange(read)
+    random = np.random.default_rng(read)
+    weights = random.normal(size=(rank, read))
+    if nibbles:
+        weights = random.integers(-8, 8, (rank, read)) * 0.07
+        weights[0, :2] = (-8 * 0.07, 7 * 0.07)[:read]
+    tables = {
+        "columns": columns, "projection": weights, "start": np.zeros(rank),
+        "centre": np.float32(random.normal(size=read)).astype(np.float64),
+        "vectors": random.normal(size=(9, rank)), "weights": random.normal(size=(1, 9)),
+        "bias": random.normal(size=1),
+    }  # fmt: skip
+    body = (
+        ir.Pick("read", "x", "columns"),
+        ir.Affine("sides", "read", "projection", "start", "centre"),
+        ir.AsFeatures("place", "sides"),
+        ir.KernelSum("sums", "place", "vectors", "weights", "bias", Kernel("rbf", 0.4)),
+        ir.Threshold("label", "sums", positive=True, hit=1, miss=0),
+    )
+    two = program_of("rbf_two")
+    details = {"whole_projection": True, "byte_weights": True, "four_bits": nibbles}
+    outputs = Output("scores", "sums"), Output("label", "label")
+    return two.replace(
+        input=replace(two.input, width=int(columns[-1]) + 2), body=body, tables=tables, outputs=outputs,
+        probes=random.normal(size=(8, columns[-1] + 2)), origin=replace(two.origin, details=details),
+    )  # fmt: skip
 
 
 def _word(name: str) -> str:

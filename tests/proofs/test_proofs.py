@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 import skops.io
+from programs.whole_numbers import math_programs, rows_of
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
@@ -86,6 +87,19 @@ def test_weights_of_a_byte(classes):
     assert all(one.proven for one in report.functions), failures(report)
 
 
+@pytest.mark.parametrize("name", ["even", "odd", "one"])
+def test_weights_of_four_bits(name):
+    math = math_programs()[f"projected_{name}"]
+    program = sc.quantise(math, "q7", rows_of(math, 300))
+    assert any(isinstance(node, ir.NibbleProjection) for node in program.body)
+    text = sc.emit(program, name="m", precision="q7")["m.c"]
+    report = prove_functions(program, text, "m")
+    assert all(one.proven for one in report.functions), failures(report)
+    for right, wrong in (("v[0] & 15", "v[0] & 7"), ("rest += x[j]", "rest -= x[j]")):
+        assert right in text
+        assert not prove_functions(program, text.replace(right, wrong), "m").ok
+
+
 def test_large_tables_are_strings(monkeypatch):
     monkeypatch.setattr(literals, "MAX_DECIMAL_BYTES", 64)
     program = sc.quantise(sc.compile(make_pipeline(StandardScaler(), SVC()).fit(X, Y)), "q7", X)
@@ -121,7 +135,8 @@ PLANTED = {
     "a shift too far": ("poly", ">> 15)", ">> 64)", "m_sums_kernel: shift"),
     "ties": ("rbf", "pairs[p] > 0", "pairs[p] >= 0", "m_label"),
     "the last class": ("rbf", "votes[c] > votes[best]", "votes[c] >= votes[best]", "m_label: class"),
-    "a wider range": ("rbf", "t < 127.0f ? t + 0.5f : 127.0f", "t + 0.5f", "m_x_q: a number may be beyond"),
+    "a wider range": ("rbf", "< 0x42fe0000u", "< 0x43000000u", "m_x_q: a number may be"),
+    "rounded up": ("rbf", "? halves : halves + 1", "? halves : halves + 3", "m_x_q: a number may be"),
     "another bias": ("rbf", "m_sums_bias[p]", "m_sums_bias[0]", "m_sums: number"),
 }  # fmt: skip
 

@@ -171,6 +171,9 @@ def test_files_that_are_something_else(tmp_path, estimator):
         archive.writestr("readme", "x")
     with pytest.raises(ReadError, match=r"d.zip: is a zip file"):
         read(tmp_path / "d.zip")
+    np.savez(tmp_path / "rows.npz", X=np.zeros((2, 3)))
+    with pytest.raises(ReadError, match=r"rows.npz: holds arrays, not a model; rows go with --data"):
+        read(tmp_path / "rows.npz")
 
 
 def onnx_bytes():

@@ -224,6 +224,53 @@ def test_bad_yaml(old, new, message):
         read_content("m", YAML.replace(old, new).encode(), "opencv")
 
 
+SECOND_READERS = [  # what OpenCV, which loads the file once more for comparison, takes otherwise
+    ("xml", "<sv_count>6", '<sv_count type_id="str">6', r"m:\d+: numbers have a type here \(str\)"),
+    ("xml", "<sv_count>6", "<sv_count>&#54;", r"m:\d+: '&' does not stand in what OpenCV writes"),
+    ("xml", "<sv_count>6", "<sv_count><![CDATA[6]]>", r"m:\d+: '<!' does not stand"),
+    ("xml", "<sv_count>6", "<sv_count><!-- -->6", r"m:\d+: '<!' does not stand"),
+    ("xml", "<sv_count>6", "<sv_count>06", "'06' begins with a zero"),
+    ("yml", "sv_count: 6", "sv_count: !!str 6", r"numbers have a type here \(str\)"),
+    ("yml", "sv_count: 6", "sv_count:\u20036", "does not stand"),
+    ("yml", "   C: 1.", "   C: 1. # \r   sv_total: 1000", "m:9: .* does not stand"),
+    (
+        "yml",
+        "iterations:1000",
+        "iterations:1000, epsilon:1",
+        "a name appears twice among epsilon, iterations",
+    ),
+    ("yml", "   sv_total", "...\n   sv_total", "'...' is neither|indented less"),
+    ("yml", "data: [ -3,", "data: [ -3,\n...\n", "the file ends before the ']'"),
+    ("json", '"sv_count": 6', '"sv_count": "6"', "'\"6\"' is not an integer"),
+    ("json", '"class_count"', '"class\\u005fcount"', "does not stand"),
+]
+
+
+@pytest.mark.parametrize(("suffix", "old", "new", "message"), SECOND_READERS)
+def test_what_opencv_would_read_otherwise_is_refused(suffix, old, new, message):
+    """A string counts 2147483647 there, and a count is followed."""
+    text = (STORED / f"votes.{suffix}").read_text()
+    assert old in text
+    with pytest.raises(ReadError, match=message):
+        read_content("m", text.replace(old, new, 1).encode(), "opencv")
+
+
+def test_indices_that_opencv_itself_reads_are_within_the_vectors(tmp_path):
+    """An index of a regressor is no matter to us; OpenCV reads one where there are classes."""
+    opencv()
+    path = tmp_path / "values.yml"
+    text = (STORED / "values.yml").read_text().rstrip()
+    labels = (
+        "class_labels: !!opencv-matrix\n      rows: 1\n      cols: 2\n      dt: i\n      data: [ 0, 1 ]"
+    )
+    classes = f"   class_count: 2\n   {labels}\n"
+    count = read(STORED / "values.yml").n_vectors
+    text = text.replace("   sv_total", f"{classes}   sv_total")
+    path.write_text(f"{text}\n         index: [ {', '.join(['100000000'] * count)} ]\n")
+    with pytest.raises(ReadError, match="OpenCV itself reads other numbers"):
+        load_original(path, read(path))
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -233,7 +280,7 @@ def test_bad_yaml(old, new, message):
         (b'{"a":' * 100_000, "within one another without end|is not JSON"),
         (b"%YAML:1.0\n---\n", "holds 'nothing', which is no SVM"),
         (b"%YAML:1.0\n" + b"".join(b" " * n + b"a:\n" for n in range(200)), "more than 100 blocks"),
-        (b"%YAML:1.0\n\xff", "m: is not text at byte 10"),
+        (b"%YAML:1.0\n\xff", r"m:2: '\\xff' does not stand in what OpenCV writes"),
         (b"<opencv_storage/>", "holds 'nothing', which is no SVM"),
     ],
 )

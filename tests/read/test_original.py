@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
-from svmcompile.errors import OptionError, ReadError, UnsupportedError
+from svmcompile.errors import OptionError, ReadError, UnsupportedError, VerifyError
 from svmcompile.read import read
 from svmcompile.read.original import load_original
 
@@ -136,3 +136,14 @@ def test_things_that_cannot_predict():
     X, y = blobs(2)
     with pytest.raises(UnsupportedError, match="StandardScaler cannot predict"):
         load_original(StandardScaler(), read(SVC().fit(X, y)))
+
+
+def test_an_original_that_fails_says_so(tmp_path):
+    """A flag that we need not read, and that scikit-learn follows."""
+    X, y = blobs(3)
+    estimator = SVC().fit(X, y)
+    estimator._sparse = True
+    skops.io.dump(estimator, tmp_path / "a.skops")
+    original = load_original(tmp_path / "a.skops", read(tmp_path / "a.skops"))
+    with pytest.raises(VerifyError, match=r"the original refuses these rows: AttributeError: .*indices"):
+        original.predict(X)

@@ -257,9 +257,8 @@ def feature_cases() -> Iterator[tuple[str, Case]]:
     yield "front-waves", Case(iris, scaled(LinearSVC(), waves), emissions=FLOATS)
 
 
-def method_cases() -> Iterator[tuple[str, Case]]:
-    """Every method, on two classes and more, with the options that change what is emitted."""
-    narrow, wide = rbf(gamma=8.0, C=1.0), rbf(gamma=0.05, C=1.0)
+def certain_cases() -> Iterator[tuple[str, Case]]:
+    """The exact method with labels certain."""
     certain, square = {"labels": "certain"}, SVC(kernel="poly", degree=2, coef0=1.0)
     yield "certain-two", Case(cancer, scaled(rbf(gamma=0.01)), "exact", certain, PROVEN)
     yield "certain-three", Case(three_digits, rbf(gamma=0.02), "exact", certain, PROVEN)
@@ -268,6 +267,11 @@ def method_cases() -> Iterator[tuple[str, Case]]:
     yield "certain-square", Case(iris, square, "exact", certain, SHORT)
     yield "certain-rest", Case(iris, LinearSVC(), "exact", certain, PROVEN)
     yield "certain-zeros", Case(two_zeros, rbf(gamma=0.1), "exact", certain, PROVEN)
+
+
+def proven_cases() -> Iterator[tuple[str, Case]]:
+    """Methods that keep labels, on two classes and more, with the options that change what is emitted."""
+    narrow, wide = rbf(gamma=8.0, C=1.0), rbf(gamma=0.05, C=1.0)
     yield "anytime-two", Case(moons, wide, "anytime", {"force": True}, PROVEN)
     yield "anytime-ten", Case(digits, rbf(gamma=0.02), "anytime", {"force": True}, PROVEN)
     yield "anytime-value", Case(moons, wide, "anytime", {"force": True, "tolerance": 0.01}, SHORT)
@@ -309,6 +313,10 @@ def method_cases() -> Iterator[tuple[str, Case]]:
         "certified-small",
         Case(cancer, scaled(rbf(gamma=0.01)), "certified", force | small, (PORTABLE, SOFT)),
     )
+
+
+def approximate_cases() -> Iterator[tuple[str, Case]]:
+    """The other methods, in the same way."""
     yield "linear-two", Case(cancer, scaled(rbf(gamma=0.03)), "linear", {}, (*WITH_WHOLE, SQL))
     yield "linear-ten", Case(digits, rbf(gamma=0.1), "linear", {"weights": "even"}, (*SHORT, Q15))
     yield "reduced-two", Case(cancer, scaled(rbf(gamma=0.03)), "reduced-set", {}, WITH_WHOLE)
@@ -316,6 +324,8 @@ def method_cases() -> Iterator[tuple[str, Case]]:
     short = {"max_bytes": 2000, "steps": 200, "synthetic_rows": 300}
     yield "proto-two", Case(cancer, scaled(rbf(gamma=0.03)), "proto", short, (*WITH_WHOLE, BLOB))
     yield "proto-ten", Case(digits, rbf(gamma=0.1), "proto", short | {"precision": "q7"}, WITH_WHOLE)
+    in_bytes = short | {"precision": "q7", "projection": "bytes"}
+    yield "proto-bytes", Case(digits, rbf(gamma=0.1), "proto", in_bytes, (Q7,))
     classes = {"move": False, "scores": "classes"}
     yield "reduced-classes", Case(digits, rbf(gamma=0.1), "reduced-set", classes, (*SHORT, Q7))
     shared = {"move": False, "scores": "shared", "budget": 20.0}
@@ -343,9 +353,12 @@ def method_cases() -> Iterator[tuple[str, Case]]:
 
 CASES: dict[str, Case] = dict(
     case
-    for group in (exact_cases, text_cases, category_cases, head_cases, feature_cases, method_cases)
+    for group in (
+        exact_cases, text_cases, category_cases, head_cases, feature_cases, certain_cases, proven_cases,
+        approximate_cases,
+    )
     for case in group()
-)
+)  # fmt: skip
 
 
 def program_of(case: Case) -> Any:

@@ -31,6 +31,10 @@ def test_no_model(tmp_path: Path) -> None:
         sc.load(tmp_path)
     with pytest.raises(ReadError, match="not a folder"):
         sc.load(tmp_path / "nowhere")
+    (tmp_path / "iris").mkdir()
+    (tmp_path / "iris/iris.svmc").touch()
+    with pytest.raises(ReadError, match=r"holds no model .*; there are models in .*iris"):
+        sc.load(tmp_path)
 
 
 def test_onnx_only(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from targets.c_build import SANITIZE, assert_no_warnings, build, compilers, run,
 import svmcompile as sc
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.bounds import is_exact
-from svmcompile.ir.interpret import interpret
+from svmcompile.ir.interpret import interpret, interpret_values
 from svmcompile.ir.store import from_bytes, to_bytes
 
 NUMBERS = ("q7", "q15")
@@ -47,6 +47,31 @@ def nasty_rows(width: int) -> Any:
     """Far out, infinite, not a number, and zero."""
     numbers = [0.0, 1e30, -1e30, np.inf, -np.inf, np.nan, 1e-40, 3.0]
     return np.array([np.full(width, number) for number in numbers] + [np.resize(numbers, width)])
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("factor", [1.0, 3.0, 2e38])
+@pytest.mark.parametrize("each", [False, True])
+def test_halves_are_rounded_away_from_zero(number: str, factor: float, each: bool, tmp_path: Path) -> None:
+    """With one factor for all features and with one for each; twice the largest has no float."""
+    X = np.linspace(-90, 90, 12)[:, None] * [1.0, 0.5]
+    fixed = sc.quantise(sc.compile(SVC(kernel="linear").fit(X, X[:, 0] > 0)), number, X)
+    node = fixed.body[0]
+    assert isinstance(node, ir.Quantise)
+    width = 2 if each else 1
+    known = {node.shift: np.zeros(width, np.float32), node.factor: np.full(width, factor, np.float32)}
+    program = fixed.replace(tables={**fixed.tables, **known})
+    near = np.float32([0.5, 1.5, 2.5, 126.5, 127.5])
+    ties = np.concatenate([near, np.nextafter(near, 0), np.nextafter(near, 200), [0.0, 1e-30]])
+    rows = np.stack([np.float32(sign * ties / factor) for sign in (1, -1)]).reshape(-1, 1) * np.ones(2)
+    x = rows.astype(np.float32)
+    t = (x * np.float32(factor)).astype(np.float64)
+    meant = np.sign(t) * np.minimum(np.floor(np.abs(t) + 0.5), node.limit)
+    assert np.array_equal(interpret_values(program, x, {node.out})[node.out], meant)
+    driver = build({"ties": program}, tmp_path, number, sanitizing_compiler(), *SANITIZE)
+    scores = run(driver, "ties", program, x, number).scores
+    assert np.array_equal(scores, interpret(program, x)["scores"].astype(np.float32))
+    assert len(np.unique(scores)) == len(np.unique(meant[:, 0]))
 
 
 @pytest.mark.parametrize("number", NUMBERS)

@@ -187,7 +187,7 @@ def test_every_instruction_set_stays_within_the_bounds(level: str, number: Any, 
     assert all(sparse_node(machine) for machine in machines.values())
     flags = [f"-D{name.upper()}_NO_{left_out}" for name in models for left_out in LEVELS[level]]
     command = next(iter(compilers().values()))
-    driver = build(models, tmp_path, number, command, "-O1", *flags, profile="host")
+    driver = build(models, tmp_path, number, command, "-O2", *flags, profile="host")
     rows = rows_of(200, 0.1, 6)[1].astype(np.float32 if number == "f32" else np.float64)
     for name, program in models.items():
         found = run(driver, name, program, rows, number)

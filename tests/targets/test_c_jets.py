@@ -61,7 +61,7 @@ def rows() -> Any:
 @pytest.mark.parametrize("profile", ["portable", "host"])
 @pytest.mark.parametrize("number", ["f32", "f64"])
 def test_no_label_changes_in_c(number: Any, profile: str, tmp_path: Path) -> None:
-    binary = build(programs(), tmp_path, number, next(iter(compilers().values())), "-O1", profile=profile)
+    binary = build(programs(), tmp_path, number, next(iter(compilers().values())), "-O2", profile=profile)
     queries = rows().astype(real_type(number))
     expected = fitted()[1].predict(queries.astype(np.float64))
     odd = np.array([[np.nan, 0.0], [np.inf, 0.0], [0.0, -np.inf], [3e38, -3e38]])

@@ -72,7 +72,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Builder:
         programs = FEW_NAMED if level else NAMED
         left_out = [f"-D{name.upper()}_NO_{isa}" for name in programs for isa in LEVELS.get(level, [])]
         command, folder = next(iter(compilers().values())), tmp_path_factory.mktemp("leaves")
-        return build(programs, folder, number, command, "-O1", *left_out, profile=profile)
+        return build(programs, folder, number, command, "-O2", *left_out, profile=profile)
 
     return made
 

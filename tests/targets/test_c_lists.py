@@ -37,7 +37,7 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     number, profile = request.param
     command = next(iter(compilers().values()))
     folder = tmp_path_factory.mktemp("lists")
-    return build(PROGRAMS, folder, number, command, "-O1", profile=profile), number
+    return build(PROGRAMS, folder, number, command, "-O2", profile=profile), number
 
 
 def results(built: tuple[Path, str], case: str, rows: Any) -> Result:

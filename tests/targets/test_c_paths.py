@@ -41,7 +41,7 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """A number type, and the scores of any of the trees as C of that type has them."""
     number, profile = request.param
     programs, command = NAMED | LEAVES, next(iter(compilers().values()))
-    driver = build(programs, tmp_path_factory.mktemp("paths"), number, command, "-O1", profile=profile)
+    driver = build(programs, tmp_path_factory.mktemp("paths"), number, command, "-O2", profile=profile)
 
     def scores(name: str, rows: Any) -> Any:
         found = run(driver, name, programs[name], rows.astype(real_type(number)), number)

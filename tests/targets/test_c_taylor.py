@@ -86,7 +86,7 @@ def rows(count: int) -> Any:
 @pytest.mark.parametrize("profile", ["portable", "host"])
 @pytest.mark.parametrize("number", ["f32", "f64"])
 def test_no_label_changes_in_c(number: Any, profile: str, tmp_path: Path) -> None:
-    binary = build(PROGRAMS, tmp_path, number, next(iter(compilers().values())), "-O1", profile=profile)
+    binary = build(PROGRAMS, tmp_path, number, next(iter(compilers().values())), "-O2", profile=profile)
     queries = rows(10_000)
     expected = fitted()[1].predict(queries)
     odd = np.array([[np.nan, 0.0], [np.inf, 0.0], [0.0, -np.inf], [3e38, -3e38]])

@@ -8,7 +8,7 @@ from svmcompile.accelerate.builder import Builder, remarked
 from svmcompile.accelerate.proto.options import ProtoOptions
 from svmcompile.accelerate.proto.rows import known_rows
 from svmcompile.accelerate.proto.search import Found, Search
-from svmcompile.accelerate.proto.sizes import Tables
+from svmcompile.accelerate.proto.sizes import SHORT_CURVE, Tables
 from svmcompile.accelerate.proto.teacher import Teacher, refuse_labels, teacher
 from svmcompile.accelerate.registry import Method
 from svmcompile.data import Data
@@ -60,6 +60,8 @@ def _program(taught: Teacher, found: Found, centre: Array, rows: int) -> Program
     bias = builder.table("bias", network.bias * taught.unit + taught.level)
     builder.body.append(ir.KernelSum("sums", "place", vectors, weights, bias, Kernel("rbf", 1.0)))
     details = {**found.details(), "rows": rows, "whole_projection": True, "byte_weights": True}
+    # Of the form in q7:
+    details |= {"four_bits": found.sizes.four_bits, "curve_cells": SHORT_CURVE if found.tables.small else 0}
     if not taught.votes:
         return builder.finish("sums", "proto", Claim.APPROXIMATE, details=details)
     builder.body.append(ir.ArgMax("label", "sums"))

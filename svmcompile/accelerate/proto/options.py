@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from svmcompile.accelerate.options import check_options, option
+from svmcompile.errors import OptionError
 
 DEFAULT_BYTES = 8192  # of tables, where neither a limit nor all sizes are given
 NUMBERS = ("f32", "f64", "q15", "q7")
@@ -28,6 +29,11 @@ class ProtoOptions:
     density: float = option(
         0.0, "Share of the features that the projection reads; 0 means as held-out rows say.",
         least=0, most=1,
+    )  # fmt: skip
+    projection: str = option(
+        "auto", "Weights of the projection in q7: bytes, or nibbles of four bits each; auto takes nibbles "
+        "where max_bytes is at most 2,048 and features share a range.",
+        among=("auto", "bytes", "nibbles"),
     )  # fmt: skip
     labels: float = option(
         0.0, "How much the labels of the data count beside the SVM's answers: 0 not at all, 1 alone.",
@@ -53,3 +59,8 @@ class ProtoOptions:
 
     def __post_init__(self) -> None:
         check_options("proto", self)
+        if self.projection == "nibbles" and self.precision != "q7":
+            raise OptionError(
+                f"proto: projection=nibbles is for precision q7, and this is {self.precision}; "
+                "choose q7 or leave the option out"
+            )

@@ -26,10 +26,15 @@ from svmcompile.accelerate.proto.training import (
 )
 from svmcompile.errors import OptionError
 from svmcompile.ir.arithmetic import FIXED, Array
-from svmcompile.ir.whole_numbers import share_a_range
+from svmcompile.ir.whole_numbers import fit_strides, share_a_range
 
 # Of a training that only chooses sizes: steps, as a share and at most, rows, and products.
 TRIAL_SHARE, TRIAL_STEPS, TRIAL_ROWS, TRIAL_WORK = 4, 1500, 80_000, 8e9
+SMALL = 2048  # bytes: up to here nibbles and a short curve gain, in q7
+UNLIKE = (
+    "proto: projection=nibbles asks for features that share a range, as weights of four bits have one "
+    "unit, and these do not; scale the features before training, or leave the option out"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +77,18 @@ class Search:
     def best(self, tables: Tables, ranges: tuple[Array, Array]) -> Found:
         """What was trained within the limit; ranges are those of the features that are read."""
         low, high = ranges
-        tables = replace(tables, one_range=share_a_range(low, high))
-        found = self._found(tables)
-        read = found.trained.columns
-        if (
-            tables.one_range
-            and self.options.precision in FIXED
-            and not share_a_range(low[read], high[read])
-        ):
-            found = self._found(replace(tables, one_range=False))  # whole numbers need a scale for each
+        shared, precision, asked = share_a_range(low, high), self.options.precision, self.options.projection
+        tables = replace(tables, small=precision == "q7" and 0 < self.options.max_bytes <= SMALL)
+        nibbles = asked == "nibbles" or (tables.small and asked == "auto")
+        found, told = None, replace(tables, one_range=shared, four_bits=nibbles and shared)
+        while found is None or (precision in FIXED and told != found.tables):
+            found = self._found(told)
+            read = found.trained.columns  # what these need may be known only now
+            shared = shared and share_a_range(low[read], high[read])
+            strides = told.strides and fit_strides(read)
+            told = replace(told, one_range=shared, four_bits=nibbles and shared, strides=strides)
+        if self.options.projection == "nibbles" and not found.sizes.four_bits:
+            raise OptionError(UNLIKE)
         return found
 
     def _found(self, tables: Tables) -> Found:
@@ -111,7 +119,7 @@ class Search:
             )
         if options.rank and options.vectors and options.density and not options.max_bytes:
             columns = max(1, round(options.density * tables.features))
-            return [Sizes(options.rank, options.vectors, columns)]
+            return [Sizes(options.rank, options.vectors, columns, tables.four_bits)]
         limit = options.max_bytes or DEFAULT_BYTES
         return candidates(tables, options, limit, len(self.known.kept))
 

@@ -12,6 +12,7 @@ from svmcompile.errors import OptionError
 PARTS = {1: ((1.0, 1.4, 1.9), (0.45, 0.65, 0.85)), 2: ((1.0,), (0.5, 0.75)), 4: ((1.0,), (0.5, 0.75))}
 LANES = {"f32": 16, "f64": 8}  # of host code; vectors fill two registers, weights of several sums one
 CURVE_POINTS = {"q7": 71, "q15": 257}  # of the exponential in whole numbers, at most
+SHORT_CURVE = 32  # cells of that of small models in q7: more bring no label, and each takes two bytes
 SCALE_BYTES = 8  # of a feature: two floats
 NUMBER_BYTES = {"f32": 4, "f64": 8, "q15": 2, "q7": 1}
 
@@ -23,6 +24,7 @@ class Sizes:
     rank: int
     vectors: int
     columns: int  # features that are read
+    four_bits: bool = False  # of the projection's weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +37,27 @@ class Tables:
     precision: str
     host: bool = False
     one_range: bool = True  # of all features: else whole numbers need a scale for each
+    strides: bool = True  # features are read by strides of a byte, in whole numbers
+    four_bits: bool = False  # of the projection's weights
+    small: bool = False  # enough for a short curve
 
     def of(self, sizes: Sizes) -> int:
-        return self.fixed(sizes.rank) + sizes.columns * self.column(sizes.rank) + self.prototypes(sizes)
+        return self.fixed(sizes.rank) + self.columns(sizes.columns, sizes.rank) + self.prototypes(sizes)
 
-    def column(self, rank: int) -> int:
-        """Bytes of a feature: its number, its weights, and in floats its centre."""
+    def columns(self, count: int, rank: int) -> int:
+        """Bytes of features: their numbers, their weights, and in floats their centre."""
         number = NUMBER_BYTES[self.precision]
         index = 1 if self.features <= 256 else 2 if self.features <= 1 << 16 else 4
         if self.precision in ("f32", "f64"):
-            return index + (rank + 1) * number
-        return index + rank * number + (0 if self.one_range else SCALE_BYTES)
+            return count * (index + (rank + 1) * number)
+        index = 1 if self.strides else index
+        weights = rank * (-(-count // 2) if self.four_bits else count * number)
+        return count * (index + (0 if self.one_range else SCALE_BYTES)) + weights
+
+    def most_columns(self, rank: int, room: int) -> int:
+        """Features that fit in so many bytes."""
+        pairs = max(0, room) // self.columns(2, rank)
+        return 2 * pairs + (self.columns(2 * pairs + 1, rank) <= room)
 
     def vector(self, rank: int) -> int:
         """Bytes of a prototype: place, offset and weights."""
@@ -59,11 +71,12 @@ class Tables:
         return self._filled(sizes.vectors, 2) * self.vector(sizes.rank)
 
     def fixed(self, rank: int) -> int:
-        """Bytes whatever the sizes: of whole numbers the curve, scales and shifts."""
+        """Bytes whatever the sizes: of whole numbers the curve and biases."""
         number = NUMBER_BYTES[self.precision]
         if self.precision in ("f32", "f64"):
             return self.front + number * (3 * rank + self.outputs)
-        return self.front + 2 * CURVE_POINTS[self.precision] + SCALE_BYTES + 4 * rank + 4 * self.outputs
+        points = SHORT_CURVE + 1 if self.small else CURVE_POINTS[self.precision]
+        return self.front + 2 * points + 4 * rank + 4 * self.outputs
 
     def _filled(self, count: int, registers: int) -> int:
         """As many as fill so many registers."""
@@ -98,13 +111,13 @@ def _within(tables: Tables, options: ProtoOptions, limit: int, rows: int, part: 
     for rank in [options.rank] if options.rank else _ranks(tables, limit, factors):
         room = limit - tables.fixed(rank)
         for share in shares:
-            columns = _columns(options, tables, int(room * share) // tables.column(rank))
-            left = room - columns * tables.column(rank)
+            columns = _columns(options, tables, rank, int(room * share))
+            left = room - tables.columns(columns, rank)
             vectors = options.vectors or min(tables.most_vectors(rank, left), max(2, rows // 4))
             if not options.density and vectors >= max(2, rows // 4):  # then features may have the rest
                 spare = room - tables.prototypes(Sizes(rank, vectors, columns))
-                columns = _columns(options, tables, spare // tables.column(rank))
-            sizes = Sizes(rank, vectors, columns)
+                columns = _columns(options, tables, rank, spare)
+            sizes = Sizes(rank, vectors, columns, tables.four_bits)
             if vectors >= 1 and columns >= 1 and tables.of(sizes) <= limit:
                 yield sizes
 
@@ -116,7 +129,7 @@ def _ranks(tables: Tables, limit: int, factors: tuple[float, ...]) -> list[int]:
     return sorted({max(1, min(tables.features, round(usual * factor))) for factor in factors})
 
 
-def _columns(options: ProtoOptions, tables: Tables, room: int) -> int:
+def _columns(options: ProtoOptions, tables: Tables, rank: int, room: int) -> int:
     if options.density:
         return max(1, round(options.density * tables.features))
-    return min(tables.features, room)
+    return min(tables.features, tables.most_columns(rank, room))

@@ -6,7 +6,7 @@ thresholding, as in ProtoNN): all at first, then ever fewer, at last as many as 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from svmcompile.accelerate.proto.network import Floats, Loss, Prototypes
 from svmcompile.accelerate.proto.sizes import Sizes
+from svmcompile.ir.whole_numbers import NIBBLE_HIGH, NIBBLE_LOW
 
 BATCH = 256
 RATE = 0.05  # of the typical size of a part, at first
@@ -25,6 +26,7 @@ NEAREST_ROWS = 1000  # that the width is chosen by
 JUDGED_ROWS = 20_000  # that starts are judged by
 PASSES, LEAST_STEPS, MOST_WORK = 40, 2000, 8e10  # times that each row is seen, and products at most
 STARTS, STARTS_WORK = 6, 4e10  # trainings that the best is taken of at most, and their products
+UNITS = np.linspace(1 / 16, 1 / 7, 25)  # of weights of four bits, as shares of the largest
 FINALS, FINALS_WORK = 3, 1.6e11  # the same of those that sizes are judged by at last
 
 
@@ -95,7 +97,23 @@ def train_once(lesson: Lesson, sizes: Sizes, steps: int, seed: int, start: int =
     """What one start leads to."""
     random = np.random.default_rng((seed, start))
     network = _start(lesson, sizes, random)
-    return _descend(lesson, network, sizes.columns, steps, random)
+    trained = _descend(lesson, network, sizes.columns, steps, random)
+    return _in_four_bits(trained, lesson) if sizes.four_bits else trained
+
+
+def nibbles(projection: Floats, unit: float) -> Floats:
+    """The nearest projection of whole numbers of four bits times a unit; larger weights are cut off."""
+    levels = np.clip(np.round(projection / unit), NIBBLE_LOW, NIBBLE_HIGH)
+    return np.asarray(levels * unit, dtype=projection.dtype)
+
+
+def _in_four_bits(trained: Trained, lesson: Lesson) -> Trained:
+    """The same with weights of the projection in the unit that moves projected rows least."""
+    projection, spread = trained.network.projection, lesson.spread[trained.columns]
+    units = UNITS * (float(np.abs(projection).max()) or 1.0)
+    found = [nibbles(projection, unit) for unit in units]
+    off = [float((np.square(one - projection) @ spread).sum()) for one in found]
+    return replace(trained, network=replace(trained.network, projection=found[int(np.argmin(off))]))
 
 
 def _start(lesson: Lesson, sizes: Sizes, random: np.random.Generator) -> Prototypes:

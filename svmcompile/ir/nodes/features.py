@@ -108,6 +108,7 @@ class AsFeatures(Node):
 class Pick(Node):
     """out[k] = x[columns[k]]; what is not picked does not matter, NaN or not."""
 
+    leaves_out: ClassVar = True
     out: Value
     x: Value
     columns: IndexTable = field(metadata=dims("picks"))

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile.ir import whole_numbers as wn
-from svmcompile.ir.kinds import Kind, Level, Shape, Table, Type, Value
-from svmcompile.ir.node import At, Node, Work, dims, need
+from svmcompile.ir.kinds import IndexTable, Kind, Level, Shape, Table, Type, Value
+from svmcompile.ir.node import At, Node, Work, dims, need, standing_for, within
 from svmcompile.ir.pairs import class_counts, pair_count
 from svmcompile.ir.whole_numbers import INT32, fits, whole
 
@@ -42,10 +42,33 @@ class Quantise(Node):
 
     def run(self, at: At) -> NDArray[Any]:
         x = at.x.astype(np.float32)
-        t = (x - at.shift) * at.factor
-        high, half = np.float32(self.limit), np.float32(0.5)
-        t = np.where(t > -high, np.minimum(t, high), -high)
-        return np.asarray(np.trunc(np.where(t < 0, t - half, t + half)), dtype=np.int64)
+        t = ((x - at.shift) * at.factor).astype(np.float64)  # in which half a unit more is exact
+        t = np.where(t > -self.limit, np.minimum(t, self.limit), -self.limit)
+        return np.asarray(np.trunc(np.where(t < 0, t - 0.5, t + 0.5)), dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class StridePick(Node):
+    """out[k] = x[strides[0] + ... + strides[k]]: a `Pick` of features in their order, by small numbers."""
+
+    level: ClassVar = Level.MACHINE
+    leaves_out: ClassVar = True
+    out: Value
+    x: Value
+    strides: IndexTable = field(metadata=dims("picks"))
+
+    def result(self, at: At) -> Type:
+        d = at.d
+        at.fit()
+        need(at.strides.size > 0, "no columns are picked")
+        within(self._columns(at), d, "a column")
+        return Type(Kind.FEATURES, len(at.strides))
+
+    def run(self, at: At) -> NDArray[Any]:
+        return at.x[:, self._columns(at)]
+
+    def _columns(self, at: At) -> NDArray[np.int64]:
+        return np.cumsum(whole(at.strides))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +208,47 @@ class FixedProjection(Node):
     def work(self, at: At, rows: At | None) -> Work:
         m, d = at.weights.shape
         return Work(0, 2 * m * d)
+
+
+@dataclass(frozen=True, slots=True)
+class NibbleProjection(Node):
+    """A `FixedProjection` whose weights, from -8 to 7, take four bits: two are in a byte, with 8 added.
+
+    Of d features the byte j of a row holds the weight of feature j in its low bits and that of feature
+    j + (d + 1) / 2 in its high ones, which are zero in the last byte if d is odd.
+    """
+
+    level: ClassVar = Level.MACHINE
+    is_whole: ClassVar = True
+    out: Value
+    x: Value
+    weights: Table = field(metadata=dims("m bytes"))
+    bias: Table = field(metadata=dims("m"))
+    shift: int
+    bits: int  # of the result: 8 or 16
+    limit: int
+
+    def result(self, at: At) -> Type:
+        d = wn.whole_features(at)
+        at.fit(bytes=(d + 1) // 2)
+        need(at.weights.dtype == np.uint8, f"weights @{self.weights} are no bytes")
+        need(d % 2 == 0 or bool((at.weights[:, -1] < 16).all()), f"@{self.weights} has a weight too many")
+        nibbles = wn.from_nibbles(at.weights, d) + wn.NIBBLE_ZERO  # which are summed up as they are
+        dots = wn.sizes(nibbles).max() + wn.NIBBLE_ZERO * d
+        fits(int(at.x.limit * dots), INT32, "a projection")
+        plain = self._plain(at, d)
+        return plain.node.result(plain)
+
+    def run(self, at: At) -> NDArray[Any]:
+        plain = self._plain(at, at.x.shape[1])
+        return plain.node.run(plain)
+
+    def work(self, at: At, rows: At | None) -> Work:
+        return Work(0, 2 * len(at.weights) * at.x.width)
+
+    def _plain(self, at: At, width: int) -> At:
+        tables = {**at.tables, self.weights: wn.from_nibbles(at.weights, width)}
+        return At(standing_for(FixedProjection, self), tables, at.read)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Number
-from svmcompile.ir.check import check
+from svmcompile.ir.check import check, infer_types
 from svmcompile.ir.graph import Tables, fresh, leading_to
 from svmcompile.ir.node import VALUES
 from svmcompile.ir.program import Claim, Output, Program
+from svmcompile.ir.whole_numbers import BYTE, fit_strides
 from svmcompile.lower import cast_tables
 from svmcompile.lower.fixed.projections import (
     WITH_KERNEL,
@@ -70,6 +71,15 @@ def fixable(program: Program) -> list[Any]:
 def _alike(view: View, other: View) -> bool:
     """Whether distances are the same in both."""
     return view.base == other.base and np.array_equal(view.slope, other.slope)
+
+
+def _by_strides(pick: ir.Pick, tables: Tables) -> tuple[ir.Node, Tables]:
+    """A pick of features in their order, by bytes where their numbers take more."""
+    columns = tables[pick.columns]
+    if columns.max() <= BYTE or not fit_strides(columns):
+        return pick, tables
+    strides = np.diff(columns, prepend=0)
+    return ir.StridePick(pick.out, pick.x, pick.columns), {pick.columns: strides}
 
 
 def _sort_by_reading(body: list[ir.Node]) -> list[ir.Node]:
@@ -240,8 +250,11 @@ class Fixer:
             if isinstance(node, WITH_KERNEL):  # all others of these have a form
                 what, other = "preprocessing by kernels (Nystroem)", ""
             raise UnsupportedError(f"{what} has no form in fixed point; use --precision f32{other}")
+        tables = {name: self.program.tables[name] for name in ir.table_names(node)}
+        if isinstance(node, ir.Pick) and infer_types(self.program)[node.x].kind is ir.Kind.FEATURES:
+            node, tables = _by_strides(node, tables)
         self.body.append(node)
-        self.tables |= {name: self.program.tables[name] for name in ir.table_names(node)}
+        self.tables |= tables
 
     def _in_one_unit(self, node: ir.Node) -> bool:
         units = [self.scores[name].unit for name in ir.operands(node) if name in self.scores]

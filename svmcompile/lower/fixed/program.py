@@ -28,8 +28,10 @@ from svmcompile.lower.fixed.rows import Span, Trial, has_grid, view_of
 from svmcompile.model.head import renamed
 
 FLOATS_ONLY = ("probabilities", "deviation")  # outputs that whole numbers do not give
-# Details of programs whose method counts on it: a projection in whole numbers, weights of a byte in q7.
+# Details of programs whose method counts on it: a projection in whole numbers; in q7 weights of a byte,
+# those of the projection of four bits, and curves of so many cells.
 WHOLE_PROJECTION, BYTE_WEIGHTS = "whole_projection", "byte_weights"
+FOUR_BITS, CURVE_CELLS = "four_bits", "curve_cells"
 SHARES = (1.0, 0.97, 0.94)  # of the largest scale that are tried
 COARSER = (0, 1, 2)  # times that the cells of a curve are doubled
 # Rows to come may go this share of a range beyond those seen, on either side.
@@ -60,8 +62,10 @@ def _best(
     program: Program, number: Number, spans: dict[str, Span], judged: _Judged, projects: bool = True
 ) -> tuple[Program, tuple[float, float, float]]:
     """The least bad of what is tried out, and how bad that is."""
-    byte_weights = number == "q7" and bool(program.origin.details.get(BYTE_WEIGHTS))
-    first = Trial(projects=projects, byte_weights=byte_weights)
+    told = program.origin.details if number == "q7" else {}
+    byte_weights, four_bits = bool(told.get(BYTE_WEIGHTS)), bool(told.get(FOUR_BITS))
+    cells = int(told.get(CURVE_CELLS, 0))
+    first = Trial(projects=projects, byte_weights=byte_weights, four_bits=four_bits, cells=cells)
     first = replace(first, coarser=_coarser(program, number, spans, judged, first))
     trials = [replace(first, share=share) for share in _shares(program, spans)]
     made = {trial: _fixed(program, number, spans, trial) for trial in trials}

@@ -70,6 +70,8 @@ class Trial:
     coarser: int = 0  # curves have cells so many times twice as wide as their worst error asks for
     projects: bool = True  # projections are in whole numbers as well
     byte_weights: bool = False  # of kernel sums: a byte each, not two
+    cells: int = 0  # of curves of distances, where not as many as are usual
+    four_bits: bool = False  # of the weights of projections, where their method has learned such
 
 
 @dataclass(frozen=True, eq=False)

@@ -91,7 +91,7 @@ def _distances(kernel: Kernel, vectors: Array, row: Row, view: View) -> Values:
     stored = np.minimum(stored, (1 << 16) - 1) if number == "q7" else stored
     rate = kernel.gamma * slope * slope
     reach = int(4 * len(slopes) * row.limit**2)
-    curve = falling(rate, CELLS[number], reach, row.trial.coarser)
+    curve = falling(rate, row.trial.cells or CELLS[number], reach, row.trial.coarser)
     steepest = math.sqrt(2 * kernel.gamma / math.e)  # of exp(-gamma r^2), by r
     moved = np.minimum(1.0, steepest * (row_error + vector_error))
     error = moved + rate * np.abs((stored << shift) - norms) + curve.error

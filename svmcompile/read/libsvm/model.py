@@ -81,6 +81,9 @@ def _known(header: Header, key: str, names: Iterable[str]) -> str:
 
 
 def _kernel(header: Header) -> Kernel:
+    for key in ("gamma", "coef0", "degree"):
+        if key in header:  # used or not: LIBSVM takes what stands behind a number for the next key
+            header.decimals(key, 1)
     if header.word("kernel_type") == "precomputed":
         return Kernel("precomputed")
     kind = KERNELS[_known(header, "kernel_type", KERNELS)]

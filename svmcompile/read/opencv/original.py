@@ -26,6 +26,7 @@ def load_opencv(path: str | os.PathLike[str], svm: SVM) -> Original:
         machine: Any = cv2.ml.SVM.load(os.fspath(path))
     except cv2.error as error:
         raise ReadError(f"{path}: OpenCV itself cannot load this model ({error})") from None
+    _check(machine, svm, path)
 
     def run(data: Any, flags: int) -> NDArray[Any]:
         _, found = machine.predict(rows_of(data, svm).astype(np.float32), flags=flags)
@@ -42,3 +43,13 @@ def load_opencv(path: str | os.PathLike[str], svm: SVM) -> Original:
     if svm.labels is None:
         return Original(name, values, None, precision="f32")
     return Original(name, labels, values if len(svm.labels) == 2 else None, precision="f32")
+
+
+def _check(machine: Any, svm: SVM, path: object) -> None:
+    """OpenCV follows its indices without a look at how many vectors there are."""
+    n_vectors = len(machine.getSupportVectors())
+    counts = range(svm.n_sums)
+    indices = np.concatenate([machine.getDecisionFunction(pair)[2].ravel() for pair in counts])
+    inside = (indices >= 0) & (indices < n_vectors)
+    if machine.getVarCount() != svm.n_features or not inside.all():
+        raise ReadError(f"{path}: OpenCV itself reads other numbers in this model; save it again")

@@ -2,6 +2,10 @@
 
 OpenCV's YAML is not quite YAML (`%YAML:1.0`, `{ epsilon:1e-7 }`), so it is read here, as far as models
 need it. A sequence of numbers stays text until someone asks for it: memory follows the file.
+
+OpenCV itself reads the file once more when a model is compared with the original. It counts 2147483647
+where it expects a number and meets a string, and follows what it counts; so what the two could take
+otherwise, and OpenCV never writes, is refused: strings, tags, entities and escapes in place of numbers.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ import json
 import math
 import re
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -21,6 +26,9 @@ from svmcompile.read.xml import MAX_DEPTH, Element, parse_xml
 
 KEY = re.compile(r"([A-Za-z_][\w-]*)\s*:\s*(.*)", re.DOTALL)
 TAG = re.compile(r"!{1,2}(\S+)\s*(.*)", re.DOTALL)
+STRANGE = re.compile(rb"[^\t\n\x20-\x7e]")
+XML_SIGNS, JSON_SIGNS = re.compile(rb"&|<!|xmlns"), re.compile(rb"\\")
+OCTAL = re.compile(rb"[+-]?0[0-9]")
 ITEM = "_"  # how XML calls the items of a sequence
 
 
@@ -46,7 +54,7 @@ class Node:
     def items(self, count: int, what: str) -> list[Node]:
         """The items of a sequence, of which there must be so many."""
         if isinstance(self.value, str):
-            found = [Node(self.place, word) for word in self.value.split()]
+            found = [Node(self.place, word) for word in self.untagged().split()]
         else:
             found = self.value if isinstance(self.value, list) else []
         if len(found) != count:
@@ -57,6 +65,12 @@ class Node:
         if not isinstance(self.value, str):
             raise self.error("expected a word")
         return self.value.strip('"')
+
+    def untagged(self) -> str:
+        """The text of numbers."""
+        if self.tag:
+            raise self.error(f"numbers have a type here ({self.tag[:40]}); save the model again")
+        return self.value if isinstance(self.value, str) else ""
 
     def whole(self, low: int, high: int) -> int:
         return self.wholes(1, low, high)[0]
@@ -80,25 +94,43 @@ class Node:
         return found
 
     def _words(self, count: int) -> list[bytes]:
-        text = self.value if isinstance(self.value, str) else ""
-        words = text.encode().split()
+        words = self.untagged().encode().split()
         if len(words) != count:
             raise self.error(f"{len(words)} number(s), expected {count}")
+        octal = next(filter(OCTAL.match, words), None)
+        if octal:
+            raise self.error(
+                f"{shown(octal)} begins with a zero, which makes another number of it in OpenCV"
+            )
         return words
 
 
 def read_storage(content: bytes, where: str) -> Node:
     """The named nodes at the top of a file."""
-    if content.lstrip().startswith(b"<"):
+    content = content.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
+    _refuse(STRANGE, content, where)
+    start = content.lstrip()[:1]
+    if start == b"<":
         root = parse_xml(content, where)
         if root.tag != "opencv_storage":
             raise root.error(f"the root is <{root.tag[:40]}>, not <opencv_storage>: this is no OpenCV file")
+        _refuse(XML_SIGNS, content, where)
         return _from_xml(root)
-    try:
-        text = content.decode()
-    except UnicodeDecodeError as error:
-        raise ReadError(f"{where}: is not text at byte {error.start}, so no OpenCV model") from None
-    return _from_json(text, where) if text.lstrip().startswith("{") else _Yaml(text, where).document()
+    text = content.decode("ascii")
+    if start == b"{":
+        _refuse(JSON_SIGNS, content, where)
+        return _from_json(text, where)
+    return _Yaml(text, where).document()
+
+
+def _refuse(signs: re.Pattern[bytes], content: bytes, where: str) -> None:
+    """Refuse what OpenCV does not write."""
+    found = signs.search(content)
+    if found:
+        line = content.count(b"\n", 0, found.start()) + 1
+        raise ReadError(
+            f"{where}:{line}: {shown(found[0])} does not stand in what OpenCV writes; save the model again"
+        )
 
 
 def _from_xml(element: Element) -> Node:
@@ -129,7 +161,7 @@ def _from_json(text: str, where: str) -> Node:
 
     try:
         tree = json.loads(
-            text, parse_float=str, parse_int=str, parse_constant=refuse, object_pairs_hook=pairs
+            text, parse_float=_Number, parse_int=_Number, parse_constant=refuse, object_pairs_hook=pairs
         )
         return _from_tree(tree, where)
     except json.JSONDecodeError as error:
@@ -140,13 +172,19 @@ def _from_json(text: str, where: str) -> Node:
         raise ReadError(f"{where}: objects within one another without end") from None
 
 
+class _Number(str):
+    """The text of a number, not of a string."""
+
+
 def _from_tree(tree: Any, place: str) -> Node:
     """JSON has no lines once it is parsed: names say where a node is."""
     if isinstance(tree, dict):
         tag = str(tree.get("type_id", ""))
         return Node(place, {key: _from_tree(one, f"{place}: {key[:40]}") for key, one in tree.items()}, tag)
-    if isinstance(tree, list) and not all(isinstance(one, str) for one in tree):
+    if isinstance(tree, list) and not all(isinstance(one, _Number) for one in tree):
         return Node(place, [_from_tree(one, f"{place}[{at}]") for at, one in enumerate(tree)])
+    if isinstance(tree, str) and not isinstance(tree, _Number):
+        return Node(place, f'"{tree}"')
     return Node(place, " ".join(tree) if isinstance(tree, list) else str(tree))
 
 
@@ -158,8 +196,12 @@ class _Yaml:
         self.lines = [
             (number, len(line) - len(line.lstrip(" ")), line.strip())
             for number, line in enumerate(text.split("\n"), 1)
-            if line.strip() and not line.lstrip().startswith(("#", "%YAML", "---", "..."))
+            if line.strip() and not line.lstrip().startswith("#")
         ]
+        heads = takewhile(lambda line: line[2].startswith(("%YAML", "---")), self.lines)
+        del self.lines[: len(list(heads))]
+        if self.lines and self.lines[-1][2] == "...":
+            self.lines.pop()
 
     def document(self) -> Node:
         found = self.block(0, 0) if self.lines else Node(self.where, {})
@@ -214,7 +256,7 @@ class _Yaml:
         close, parts = "]" if text[0] == "[" else "}", [text]
         while not parts[-1].endswith(close):
             self.at += 1
-            if self.at == len(self.lines):
+            if self.at == len(self.lines) or self.lines[self.at][2].startswith(("---", "...", "%")):
                 raise self.error(f"the file ends before the '{close}' that belongs to {place}")
             parts.append(self.lines[self.at][2])
         self.at += 1
@@ -226,4 +268,7 @@ class _Yaml:
         pairs = [KEY.fullmatch(one.strip()) for one in inner.split(",") if one.strip()]
         if not all(pairs):
             raise ReadError(f"{place}: {shown(inner.encode())} are not pairs 'name: value'")
-        return Node(place, {pair[1]: Node(place, pair[2]) for pair in pairs if pair}, tag)
+        named = {pair[1]: Node(place, pair[2]) for pair in pairs if pair}
+        if len(named) < len(pairs):
+            raise ReadError(f"{place}: a name appears twice among {', '.join(list(named)[:5])[:40]}")
+        return Node(place, named, tag)

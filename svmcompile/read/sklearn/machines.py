@@ -125,8 +125,10 @@ def _check_lengths(fitted: Fitted, count: int) -> None:
     if "_n_support" in own and fitted.role in ("SVC", "NuSVC"):
         if sum(_counts(fitted, len(fitted.labels()))) != count:
             raise fitted.damaged(f"n_support_ does not count {count} vectors")
-    elif "_n_support" in own and len(fitted.numbers("_n_support", 1)) > 2:
-        raise fitted.damaged("_n_support has more than two numbers")
+    elif "_n_support" in own and len(fitted.numbers("_n_support", 1)) != 2:
+        raise fitted.damaged("_n_support does not hold two numbers")  # LIBSVM takes as many classes
+    if "_impl" in own and own["_impl"] != getattr(type(fitted.estimator), "_impl", None):
+        raise fitted.damaged(f"_impl is {own['_impl']!r:.40}, which is not what a {fitted.role} is")
 
 
 def _kernel_and_vectors(fitted: Fitted) -> tuple[Seen, Array]:

@@ -211,11 +211,16 @@ class CNode(Generic[N]):
         return str(self.tables[getattr(self.node, self.dots_with)].dtype)
 
     @property
+    def dot_kind(self) -> str:
+        """The same for the names of helper functions in whole numbers."""
+        return WHOLE_TABLES[self.dot_table]
+
+    @property
     def dot_function(self) -> str:
         """The helper function for its dot products."""
         x = operands(self.node)[0]
         if whole := self.types[x].whole:
-            return f"{self.name}_dot_{whole}_{WHOLE_TABLES[self.dot_table]}"
+            return f"{self.name}_dot_{whole}_{self.dot_kind}"
         prefix = self.file.prefix(value_number(x, self.program, self.types))
         return f"{prefix}_{DOTS.get(self.dot_table, 'dot')}"
 
@@ -300,13 +305,14 @@ def fixed_dots(file: CFile) -> list[dict[str, Any]]:
     for node in file.nodes.values():
         row = file.types[operands(node.node)[0]].whole
         if row and node.dots_with:
-            own, function = WHOLE_TABLES[node.dot_table], node.dot_function
+            own, function = node.dot_kind, node.dot_function
             functions[function] = {
                 "function": function,
                 "row": row,
                 "row_type": c_real(row),
                 "table": own,
-                "table_type": c_real(own),
+                "table_type": c_real(WHOLE_TABLES[node.dot_table]),
+                "nibbles": own not in WHOLE_TABLES.values(),
                 # For instructions that multiply two numbers of 16 bits at once:
                 "has_dsp": (row in signs and own in signs) or (row, own) == ("i16", "i16"),
                 "bytes": own in signs,

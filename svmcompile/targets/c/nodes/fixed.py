@@ -11,23 +11,35 @@ from numpy.typing import NDArray
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.leaf_layout import sums_of
 from svmcompile.ir.node import At
-from svmcompile.ir.whole_numbers import UNIT_BITS, needs_int64, whole
+from svmcompile.ir.whole_numbers import NIBBLE_ZERO, UNIT_BITS, needs_int64, whole
 from svmcompile.targets.c.api import c_real
 from svmcompile.targets.c.literals import real
-from svmcompile.targets.c.node import INT, CNode
+from svmcompile.targets.c.node import INT, CNode, plain
 from svmcompile.targets.c.nodes.paths import Walk
 
 W = TypeVar("W", bound=ir.FixedSum | ir.FixedPath | ir.FixedLeafSums)
 
 
 class Quantise(CNode[ir.Quantise]):
-    """Real numbers become whole ones."""
+    """Real numbers become whole ones, from twice as much: halves that are cut off round to nearest."""
+
+    @property
+    def is_doubled(self) -> bool:
+        """Whether there is one factor, and it is written twice as large."""
+        factor = self.tables[self.node.factor]
+        with np.errstate(over="ignore"):
+            return bool(factor.size == 1 and np.isfinite(np.float32(2) * np.float32(factor[0])))
 
     def fields(self) -> dict[str, Any]:
+        times = 2 if self.is_doubled else 1
+        end = np.float32(times * self.node.limit).view(np.uint32)
         return {
             "row_type": c_real(self.types[self.node.out].whole or "f32"),
             "one_shift": _alone(self.tables[self.node.shift]),
-            "one_factor": _alone(self.tables[self.node.factor]),
+            "one_factor": _alone(times * self.tables[self.node.factor]),
+            "is_doubled": self.is_doubled,
+            "end": f"0x{int(end):08x}u",
+            "half_type": "int" if self.node.bits == 8 else "int32_t",
         }
 
     def idle(self) -> set[str]:
@@ -37,6 +49,9 @@ class Quantise(CNode[ir.Quantise]):
 def _alone(table: NDArray[Any]) -> str:
     """The one number of a table; nothing where it has one per feature."""
     return real(table[0], "f32") if table.size == 1 else ""
+
+
+plain(__name__, ir.StridePick, keeps_time=True)
 
 
 class Requantise(CNode[ir.Requantise]):
@@ -79,6 +94,15 @@ class FixedProjection(CNode[ir.FixedProjection]):
 
     def fields(self) -> dict[str, Any]:
         return {"out_type": c_real(self.types[self.node.out].whole or "i8")}
+
+
+class NibbleProjection(FixedProjection):
+    """The same with weights of four bits."""
+
+    dot_kind = "nibbles"
+
+    def fields(self) -> dict[str, Any]:
+        return {**super().fields(), "bytes": (self.width + 1) // 2, "zero_weight": NIBBLE_ZERO}
 
 
 class FixedQuadratic(CNode[ir.FixedQuadratic]):
