@@ -213,7 +213,8 @@ def doubted_programs() -> Programs:
     import targets.test_c_jets as jets
     from accelerate.certain_cases import machine
 
-    kinds = ("picked", "rbf_", "poly_", "vote ", "taylor ", "certified", "anytime", *GUARDED)
+    kinds = ("picked", "rbf_some", "rbf_few", "poly_few", "vote iris", "vote poly", "taylor ", *GUARDED)
+    kinds += ("certified 3", "certified 5", "anytime 3")
     found = {name: it for name, it in small_programs().items() if name.startswith(kinds)}
     found |= certain_planes()
     for kind, classes in (("rbf", 2), ("rbf", 4), ("ties", 4), ("rest", 4), ("linear", 4), ("zeros", 2)):
