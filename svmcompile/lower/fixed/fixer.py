@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Number
-from svmcompile.ir.check import check, infer_types
+from svmcompile.ir.check import check
 from svmcompile.ir.graph import Tables, fresh, leading_to
 from svmcompile.ir.node import VALUES
 from svmcompile.ir.program import Claim, Output, Program
@@ -251,7 +251,7 @@ class Fixer:
                 what, other = "preprocessing by kernels (Nystroem)", ""
             raise UnsupportedError(f"{what} has no form in fixed point; use --precision f32{other}")
         tables = {name: self.program.tables[name] for name in ir.table_names(node)}
-        if isinstance(node, ir.Pick) and infer_types(self.program)[node.x].kind is ir.Kind.FEATURES:
+        if isinstance(node, ir.Pick):
             node, tables = _by_strides(node, tables)
         self.body.append(node)
         self.tables |= tables
