@@ -148,10 +148,8 @@ def _convert(method_name: str, key: str, value: Any, wanted: type) -> Any:
         return wanted(value)
     except (KeyError, TypeError, ValueError, OverflowError):
         kind = TYPES.get(wanted.__name__, wanted.__name__)
-        article = "a " if kind.endswith("number") else ""
-        raise OptionError(
-            f"method {method_name!r}, option {key!r}: must be {article}{kind}, got {value!r}"
-        ) from None
+        kind = f"a {kind}" if kind.endswith("number") else kind
+        raise OptionError(f"{method_name}: {key} must be {kind}, got {value!r}") from None
 
 
 CHECKED, KEPT = 0.1, ("none", "calibrate", "anyway")

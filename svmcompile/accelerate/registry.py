@@ -42,6 +42,7 @@ METHODS: dict[str, str] = {
     "reduced-set": "svmcompile.accelerate.reduced_set.method",
     "sv-tree": "svmcompile.accelerate.sv_tree.method",
 }
+FEW_LABELS = 10  # of more, on fewer than twice as many rows, they are numbers to predict
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +240,12 @@ def train(name: str, data: Data, options: Mapping[str, Any]) -> Program:
         raise OptionError(
             f"method {name!r} trains on labels and there are none; pass y (Python), "
             "or name the label column with --label"
+        )
+    rows, labels = len(data.y), len(np.unique(data.y))
+    if labels > max(FEW_LABELS, rows // 2):
+        raise OptionError(
+            f"method {name!r} trains classifiers, and {rows:,} rows have {labels:,} different labels; to "
+            "predict a number, train an SVR with scikit-learn or LIBSVM and compile it"
         )
     taken = data if chosen.takes_sparse else data.dense(f"method {name!r}")
     return _with_options(chosen.train(taken, parsed), parsed)

@@ -84,9 +84,7 @@ def candidates(svm: SVM, wishes: Wishes) -> list[Candidate]:
         ]
     if wishes.methods and not {one["method"] for one in found} & set(wishes.methods):
         named = " or ".join(map(repr, wishes.methods))
-        raise OptionError(
-            f"method {named} cannot be tried on this model under these limits; drop --methods, or a limit"
-        )
+        raise OptionError(f"method {named} cannot be tried on this model under these limits")
     return [Candidate(number, **one) for number, one in enumerate(found, 1)]
 
 

@@ -24,6 +24,7 @@ from svmcompile.choose.candidates import Candidate
 from svmcompile.choose.decide import decide, misses
 from svmcompile.choose.statistics import finalists_allowed
 from svmcompile.choose.timing import race_folders
+from svmcompile.choose.words import LATE
 from svmcompile.errors import ReadError
 from svmcompile.files import write_file, write_files
 from svmcompile.files.checked import with_digest, without_digest
@@ -87,7 +88,7 @@ class Search:
         settled = time.monotonic() + SETTLE_SECONDS  # a pool ended with work on its way would complain
         while time.monotonic() < settled and not all(one.running() or one.done() for one in running):
             time.sleep(0.01)
-        reason = "the search was stopped" if self.stopped else "there was no time left to build it"
+        reason = "the search was stopped" if self.stopped else LATE
         for group in [*running.values(), *waiting]:
             for one in group:
                 self._leave(one, self._cannot_win(one) or reason)
@@ -95,7 +96,8 @@ class Search:
     def _now(self, running: Iterable[Group]) -> str:
         """What is tried, and the best so far."""
         tried, best = " and ".join(group[0].title for group in running), self.best()
-        return f"trying {tried}" + (f"; best so far: {best['title']}" if best else "")
+        told = [f"trying {tried}"] * bool(tried) + ([f"best so far: {best['title']}"] if best else [])
+        return "; ".join(told)
 
     def _measured(self) -> list[Record]:
         return [one for one in self.records.values() if one["state"] == "measured"]

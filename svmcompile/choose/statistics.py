@@ -89,8 +89,7 @@ def check_rows(rows: int, report_rows: int, agreement: float | None, confidence:
     if report_rows < needed:
         raise OptionError(
             f"to show an agreement of {agreement:g} with {confidence:.0%} confidence takes {needed:,} rows "
-            "held back, even if no label differs on them; "
-            f"{where} has {rows:,} rows, of which {report_rows:,} can be held back. "
-            f"Give {math.ceil(needed / MOST_REPORT):,} rows or more, or rows to report on with --test, or "
-            "ask for --same-labels, which needs none"
+            f"held back, even if no label differs on them; {where} has {rows:,} rows, of which "
+            f"{report_rows:,} can be held back. Give {math.ceil(needed / MOST_REPORT):,} rows or more, or "
+            "rows to report on with --test, or ask for --same-labels, which needs none"
         )

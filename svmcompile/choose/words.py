@@ -9,6 +9,7 @@ from dataclasses import replace
 from svmcompile.choose.decide import LABEL_LIMITS, Decision, Record, binding, decide
 from svmcompile.choose.wishes import Limits, Wishes
 
+LATE = "there was no time left to build it"
 LIMIT_WORDS = {
     "same_labels": "every label kept",
     "agreement": "agreement",
@@ -119,16 +120,16 @@ def no_winner(record: Record, wishes: Wishes, near: Sequence[Record]) -> str:
         f"{name(one)} ({brief(one, wishes)}, {percent(one['agreement']['report']['share'])} the same)"
         for one in near
     )
-    return f"{start}; nearest: {told}"
+    late = sum(one["reason"] == LATE for one in record["candidates"])
+    more = f"; {late} more were not built in time, a longer --budget tries them" if late else ""
+    return f"{start}; nearest: {told}{more}"
 
 
 def met_alone(record: Record, wishes: Wishes, limit: str) -> bool:
     """Whether some candidate meets one limit by itself."""
     alone = Limits(**{limit: getattr(wishes.limits, limit)})
-    return (
-        decide(record["candidates"], replace(wishes, limits=alone), record["rows"]["report"]).winner
-        is not None
-    )
+    found = decide(record["candidates"], replace(wishes, limits=alone), record["rows"]["report"])
+    return found.winner is not None
 
 
 def percent(share: float | None, down: bool = False) -> str:
@@ -141,17 +142,12 @@ def percent(share: float | None, down: bool = False) -> str:
     return "100 %" if value >= 100 else f"{min(shown, 99.99):.{digits}f} %"
 
 
-def size(count: float | None) -> str:
-    """Bytes for a person."""
-    if count is None:
-        return "unknown"
-    return (
-        f"{count:.0f} B"
-        if count < 1024
-        else f"{count / 1024:.1f} KB"
-        if count < 1024**2
-        else f"{count / 1024**2:.1f} MB"
-    )
+def size(count: float) -> str:
+    """Bytes for a person, in the units that limits have."""
+    for unit, scale in (("MB", 1024**2), ("KB", 1024)):
+        if count >= scale:
+            return f"{count / scale:.1f} {unit}"
+    return f"{count:.0f} B"
 
 
 def duration(microseconds: float) -> str:

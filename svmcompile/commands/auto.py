@@ -102,6 +102,8 @@ def _recorded(options: CompileOptions, model: Opened) -> CompileOptions:
             raise OptionError(f"{path}: candidate {number} was not built: {winner['reason']}")
         _check_data(options, model, record["rows"])
         return _named(options, record, winner)
+    except FileNotFoundError:
+        raise OptionError(f"{path}: there is no such file") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise OptionError(
             f"{path}: is not a record of a choice ({type(error).__name__}: {error})"

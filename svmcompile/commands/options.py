@@ -71,9 +71,7 @@ class WishOptions(DataOptions):
     seed: Annotated[
         int, Option(help="auto: seed of the split into fitting, choosing and reporting rows")
     ] = 0
-    jobs: Annotated[
-        int, Option(help="auto: number of processes  [default: one per core]", show_default=False)
-    ] = 0
+    jobs: Annotated[int, Option(help="auto: number of processes; 0 for one per core")] = 0
     cpu: Annotated[
         str | None,
         Option(

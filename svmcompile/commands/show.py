@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.table import Table
 
-from svmcompile.choose.words import duration
+from svmcompile.choose import words
 from svmcompile.commands import options as given
 from svmcompile.commands.methods import text as default_text
 from svmcompile.commands.show_runs import bench as bench
@@ -79,7 +79,7 @@ def _device(table: Table, cost: dict[str, Any]) -> None:
         cycles = cost["cycles"]
         table.add_row("cycles, estimated", f"{cycles['mean']:,.0f}, at most {cycles['worst']:,.0f}")
     if "time_us" in cost:
-        table.add_row(f"time at {cost['clock_mhz']:g} MHz", duration(cost["time_us"]["mean"]))
+        table.add_row(f"time at {cost['clock_mhz']:g} MHz", words.duration(cost["time_us"]["mean"]))
     if "energy_nj" in cost:
         table.add_row("energy per prediction", f"{cost['energy_nj']['mean']:,.3g} nJ")
 
@@ -185,7 +185,7 @@ def explore(report: Report, options: given.ExploreOptions) -> None:
         share = "proven" if one["proven"] else f"{one['agreement']['report']['share']:.2%}"
         told = "" if figure is None else f"{figure:,.0f}" if on_device else f"{figure:.3g}"
         number = f"{one['number']}{' *' if one['number'] == report['winner'] else ''}"
-        table.add_row(number, escape(one["title"]), share, told, size(one["figures"][bytes_key]))
+        table.add_row(number, escape(one["title"]), share, told, words.size(one["figures"][bytes_key]))
     console.print(table)
     states = [one["state"] for one in report["candidates"]]
     left = f"{states.count('refused')} refused, {states.count('skipped')} not built"

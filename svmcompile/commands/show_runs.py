@@ -119,7 +119,7 @@ def predict(report: Report, options: given.PredictOptions) -> None:
     where = "standard output" if to_stdout else escape(report["output"])
     out.print(f"{report['rows']:,} rows scored by {report['model']} -> {where} ({speed})", soft_wrap=True)
     if report["unscored"]:
-        out.print(f"{report['unscored']:,} of them have missing or infinite values and got no label")
+        out.print(f"{report['unscored']:,} of them without a label: they have missing or infinite values")
     for note in report["notes"]:
         out.print(f"note: {escape(note)}", soft_wrap=True)
 

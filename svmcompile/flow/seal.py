@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from svmcompile.data.table import reading
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.files.atomic import as_bytes, check_path
 from svmcompile.files.plain import json_text, read_json
@@ -52,12 +53,10 @@ def read_key(path: Path) -> bytes:
 
 def read_plain(path: Path) -> bytes:
     """The bytes of a plain file; an error for what might never end, such as a pipe."""
-    try:
+    with reading(path):
         if not stat.S_ISREG(path.stat().st_mode):
             raise ReadError(f"{path}: is not a plain file")
         return path.read_bytes()
-    except OSError as error:
-        raise ReadError(f"{path}: {error.strerror}") from None
 
 
 def read_report(folder: Path, name: str) -> dict[str, Any]:

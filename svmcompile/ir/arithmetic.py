@@ -56,6 +56,10 @@ class Arithmetic:
         """The rounding error of numbers below `smallest`."""
         return self.u * self.smallest
 
+    def held(self, sizes: NDArray[Any], error: NDArray[Any]) -> Array:
+        """The error; where a sum of such sizes may leave the number type on the way, nothing is known."""
+        return np.where(sizes + error < self.largest, error, np.inf)
+
 
 @dataclass(frozen=True, slots=True)
 class Bounded:

@@ -178,6 +178,7 @@ def kernel_errors(kernel: Kernel, x: Bounded, vectors: Any, a: Arithmetic) -> tu
     gamma, constant = (1.0, 0.0) if kernel.kind == "linear" else (abs(kernel.gamma), abs(kernel.coef0))
     t = gamma * (moved + a.u * (d + 3) * products) + 2 * a.u * constant
     t += a.tiny * (np.abs(x.value).sum(axis=1, keepdims=True) + d + 1)
+    t = a.held(gamma * products + constant, t)
     if kernel.kind == "linear":
         return values, t
     if kernel.kind == "sigmoid":
@@ -186,8 +187,7 @@ def kernel_errors(kernel: Kernel, x: Bounded, vectors: Any, a: Arithmetic) -> tu
     p = kernel.degree
     # (base + t)^p - base^p is at most this, and this does not cancel.
     error = p * t * (base + t) ** max(p - 1, 0) + 2 * p * a.u * np.abs(values)
-    most = np.maximum(gamma * products + constant + t, np.maximum(base + t, 1.0) ** p)
-    return values, np.where(most < a.largest, error, np.inf)  # beyond, nothing is known
+    return values, a.held(np.maximum(base + t, 1.0) ** p, error)
 
 
 def _rbf_errors(gamma: float, x: Bounded, vectors: Any, a: Arithmetic) -> tuple[Array, Array]:
@@ -209,8 +209,9 @@ def _rbf_errors(gamma: float, x: Bounded, vectors: Any, a: Arithmetic) -> tuple[
 def dot_error(h: Array, e: Array, weights: NDArray[Any], a: Arithmetic) -> Array:
     """Bound on the error of dot products row by row; h = x - centre, where x is off by e."""
     sizes, d = np.abs(weights.astype(np.float64)), h.shape[1]
-    error = row_dots(e, sizes) + a.u * (d + 4) * row_dots(np.abs(h), sizes)
-    return np.asarray(error + a.tiny * (np.abs(h).sum(axis=1) + d + 2))
+    products = row_dots(np.abs(h), sizes)
+    error = row_dots(e, sizes) + a.u * (d + 4) * products
+    return a.held(products, error + a.tiny * (np.abs(h).sum(axis=1) + d + 2))
 
 
 def chunks(count: int, values_per_row: int, most: int | None = None) -> list[slice]:

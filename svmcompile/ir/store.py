@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from svmcompile.data.arrays import read_array
 from svmcompile.data.categories import NO_CATEGORIES, Categories, MissingKind, TextColumn
-from svmcompile.data.table import MAX_FEATURES
+from svmcompile.data.table import MAX_FEATURES, reading
 from svmcompile.data.text import NO_TEXT, Analyzer, Text, Vectorizer
 from svmcompile.errors import ReadError, SvmCompileError
 from svmcompile.ir.arithmetic import FIXED, WholeInput
@@ -114,10 +114,8 @@ def save(program: Program, path: Path) -> None:
 
 def load(path: Path) -> Program:
     """Read a `.svmc` file."""
-    try:
+    with reading(path):
         content = path.read_bytes()
-    except OSError as error:
-        raise ReadError(f"{path}: {error.strerror}") from None
     return from_bytes(content, str(path))
 
 

@@ -1,35 +1,25 @@
 """The function that makes whole numbers of floats: whatever it is given, the numbers are within range.
 
-Its one loop body is taken as it stands, in the theory of floating point. What is subtracted and multiplied
-may be any float at all, NaN too, so the proof covers every table and every row.
+Its one loop body is taken as it stands, in the theories of floating point and of bits. What is subtracted
+and multiplied may be any float at all, NaN too, so the proof covers every table and every row. The union of
+a float and its bits is kept as bits, of which more than one pattern is NaN.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from svmcompile.proofs.run import NotWhole
 from svmcompile.proofs.solver import TIME_LIMIT, Verdicts, load_bitwuzla
 
-ORDERS = {"<": "LT", ">": "GT", "<=": "LE", ">=": "GE"}
-BITS = 32  # of whole numbers
-INT_BITS = 16  # that an `int` has at least
-
-
-@dataclass(frozen=True, slots=True)
-class _Value:
-    """A term of the solver: a float, a whole number with or without a sign, or whether something holds."""
-
-    kind: str  # "float", "signed", "unsigned", "truth"
-    term: Any
+FLOATS = {"<": "FP_LT", ">": "FP_GT", "<=": "FP_LEQ", ">=": "FP_GEQ"}
+WHOLE = {"<": "BV_SLT", ">": "BV_SGT", "<=": "BV_SLE", ">=": "BV_SGE"}
+WHOLE |= {"&": "BV_AND", "+": "BV_ADD", ">>": "BV_ASHR"}
+BITS, INT_BITS = 32, 16  # of whole numbers, and those that an `int` has at least
 
 
 class _Loop:
-    """The body of a loop as terms of the solver, and what is claimed of them.
-
-    A union of a float and its bits is kept as its bits, of which more than one pattern is NaN.
-    """
+    """The body of a loop as terms of the solver, and what is claimed of them."""
 
     def __init__(self, manager: Any, limit: int) -> None:
         self.b, self.manager, self.limit = load_bitwuzla(), manager, limit
@@ -37,8 +27,7 @@ class _Loop:
         self.nearest, self.to_zero = (
             manager.mk_rm_value(mode) for mode in (self.b.RoundingMode.RNE, self.b.RoundingMode.RTZ)
         )
-        self.scope: dict[str, Any] = {}  # values of variables, and bits of unions
-        self.when: list[Any] = []  # the conditions of this place
+        self.scope: dict[str, Any] = {}
         self.claims: list[Any] = []
         self.writes = self.count = 0
 
@@ -49,137 +38,84 @@ class _Loop:
         self.count += 1
         return self.manager.mk_const(self.whole, f"any {self.count}")
 
-    def of_bits(self, bits: Any) -> _Value:
-        return _Value("float", self.term("FP_TO_FP_FROM_BV", bits, indices=(8, 24)))
-
-    def any_float(self) -> _Value:
-        return self.of_bits(self.any_bits())
+    def of_bits(self, bits: Any) -> Any:
+        return self.term("FP_TO_FP_FROM_BV", bits, indices=(8, 24))
 
     def real(self, text: str) -> Any:
         return self.manager.mk_fp_value(self.float, self.nearest, text)
 
-    def number(self, value: int) -> Any:
-        return self.manager.mk_bv_value(self.whole, value)
+    def claim(self, when: Any, least: str, one: Any, end: Any) -> None:
+        """Where a condition holds, something lies between an end and its negative."""
+        order, minus = (f"FP_{least}", "FP_NEG") if least == "LT" else (f"BV_{least}", "BV_NEG")
+        inside = self.term("AND", self.term(order, one, end), self.term(order, self.term(minus, end), one))
+        self.claims.append(self.term("IMPLIES", when, inside))
 
-    def claim(self, *what: Any) -> None:
-        """That these hold here."""
-        for one in what:
-            for condition in reversed(self.when):
-                one = self.term("IMPLIES", condition, one)
-            self.claims.append(one)
-
-    # Statements
-
-    def block(self, one: Any) -> None:
-        for statement in getattr(one, "block_items", None) or [one]:
-            self.statement(statement)
-
-    def statement(self, one: Any) -> None:
+    def run(self, one: Any, when: Any) -> None:
+        """A statement, or some, where a condition holds."""
         kind = type(one).__name__
-        if kind == "Decl":
-            self.declaration(one)
+        if kind == "Compound":
+            for statement in one.block_items:
+                self.run(statement, when)
         elif kind == "If":
-            condition = self.value(one.cond).term
-            for branch, holds in ((one.iftrue, condition), (one.iffalse, self.term("NOT", condition))):
-                before = dict(self.scope)
-                self.when.append(holds)
-                self.block(branch)
-                self.when.pop()
-                self.scope = before
+            condition, before = self.value(one.cond, when), dict(self.scope)
+            self.run(one.iftrue, self.term("AND", when, condition))
+            self.scope = before
+            self.run(one.iffalse, self.term("AND", when, self.term("NOT", condition)))
         elif kind == "Assignment":
-            self.assignment(one)
-        else:
+            self.assign(one.lvalue, one.op, self.value(one.rvalue, when), when)
+        elif kind != "Decl" or one.init is not None:
             raise NotWhole(f"holds {kind}, which is not known here")
 
-    def declaration(self, one: Any) -> None:
-        if type(one.type.type).__name__ == "Union":
-            self.scope[one.name] = self.any_bits()
-        elif one.init is not None:
-            self.scope[one.name] = self.value(one.init)
-
-    def assignment(self, one: Any) -> None:
-        left, kind = one.lvalue, type(one.lvalue).__name__
-        if kind == "StructRef" and left.field.name == "value" and one.op == "=":
-            self.value(one.rvalue)
+    def assign(self, left: Any, op: str, found: Any, when: Any) -> None:
+        kind = type(left).__name__
+        if kind == "StructRef" and left.field.name == "value":
             self.scope[left.name.name] = self.any_bits()  # of what the caller gives
-        elif kind == "StructRef" and left.field.name == "bits" and one.op == "+=":
-            name = left.name.name
-            self.scope[name] = self.term("BV_ADD", self.scope[name], self.value(one.rvalue).term)
-        elif kind == "ID" and one.op == "=":
-            self.scope[left.name] = self.value(one.rvalue)
-        elif kind == "ArrayRef" and one.op == "=":
-            self.within(self.value(one.rvalue).term, self.limit)
+        elif kind == "StructRef" and op == "+=":
+            self.scope[left.name.name] = self.term("BV_ADD", self.scope[left.name.name], found)
+        elif kind == "ID" and op == "=":
+            self.scope[left.name] = found
+        else:  # what is written
+            self.claim(when, "SLE", found, self.manager.mk_bv_value(self.whole, self.limit))
             self.writes += 1
-        else:
-            raise NotWhole(f"holds {kind} {one.op}, which is not known here")
 
-    def within(self, whole: Any, limit: int) -> None:
-        self.claim(
-            self.term("BV_SLE", whole, self.number(limit)), self.term("BV_SLE", self.number(-limit), whole)
-        )
-
-    # Expressions
-
-    def value(self, one: Any) -> _Value:
+    def value(self, one: Any, when: Any) -> Any:
         kind = type(one).__name__
+        if kind == "Constant" and one.type in ("float", "double"):
+            return self.real(one.value.rstrip("f"))
         if kind == "Constant":
-            return self.constant(one)
+            return self.manager.mk_bv_value(self.whole, self.constant(one.value.rstrip("u")))
         if kind == "ID":
-            found: _Value = self.scope[one.name]
-            return found
-        if kind == "ArrayRef":
-            return self.any_float()
+            return self.scope[one.name]
         if kind == "StructRef":
             bits = self.scope[one.name.name]
-            return _Value("unsigned", bits) if one.field.name == "bits" else self.of_bits(bits)
-        if kind == "Cast":
-            return self.cast(one)
+            return bits if one.field.name == "bits" else self.of_bits(bits)
         if kind == "UnaryOp" and one.op == "-":
-            inner = self.value(one.expr)
-            negative = "FP_NEG" if inner.kind == "float" else "BV_NEG"
-            return _Value(inner.kind, self.term(negative, inner.term))
+            inner = self.value(one.expr, when)
+            return self.term("FP_NEG" if inner.sort().is_fp() else "BV_NEG", inner)
         if kind == "TernaryOp":
-            condition, *ends = map(self.value, (one.cond, one.iftrue, one.iffalse))
-            return _Value(ends[0].kind, self.term("ITE", condition.term, *(end.term for end in ends)))
-        if kind == "BinaryOp":
-            return self.operation(one.op, self.value(one.left), self.value(one.right))
+            return self.term(
+                "ITE", *(self.value(part, when) for part in (one.cond, one.iftrue, one.iffalse))
+            )
+        if kind == "Cast":
+            return self.cast(self.value(one.expr, when), one.to_type.type.type.names, when)
+        if kind == "BinaryOp" and one.op in FLOATS | WHOLE:
+            left, right = self.value(one.left, when), self.value(one.right, when)
+            return self.term((FLOATS if left.sort().is_fp() else WHOLE)[one.op], left, right)
+        if kind in ("BinaryOp", "ArrayRef"):  # of what the caller gives
+            return self.of_bits(self.any_bits())
         raise NotWhole(f"holds {kind}, which is not known here")
 
-    def constant(self, one: Any) -> _Value:
-        if one.type in ("float", "double"):
-            return _Value("float", self.real(one.value.rstrip("f")))
-        sign = "unsigned" if one.value.endswith("u") else "signed"
-        return _Value(sign, self.number(int(one.value.rstrip("u"), 0)))
+    def constant(self, text: str) -> int:
+        if int(text, 0) >= 1 << (BITS - 1):
+            raise NotWhole(f"holds {text}, which has a sign here")
+        return int(text, 0)
 
-    def cast(self, one: Any) -> _Value:
+    def cast(self, found: Any, names: list[str], when: Any) -> Any:
         """A float that becomes whole fits; of a whole number the range is claimed where it is written."""
-        inner, name = self.value(one.expr), " ".join(one.to_type.type.type.names)
-        if inner.kind != "float":
-            return inner
-        end = self.real(f"{2 ** ((INT_BITS if name == 'int' else BITS) - 1)}.0")
-        self.claim(
-            self.term("FP_LT", inner.term, end), self.term("FP_LT", self.term("FP_NEG", end), inner.term)
-        )
-        return _Value("signed", self.term("FP_TO_SBV", self.to_zero, inner.term, indices=(BITS,)))
-
-    def operation(self, op: str, left: _Value, right: _Value) -> _Value:
-        kinds = {left.kind, right.kind}
-        if "float" in kinds:
-            if op in ORDERS:
-                order = {"LE": "LEQ", "GE": "GEQ"}.get(ORDERS[op], ORDERS[op])
-                return _Value("truth", self.term(f"FP_{order}", left.term, right.term))
-            return self.any_float()  # of what the caller gives
-        sign = "unsigned" if "unsigned" in kinds else "signed"
-        if op in ORDERS:
-            term = self.term(f"BV_{sign[0].upper()}{ORDERS[op]}", left.term, right.term)
-            return _Value("truth", term)
-        known = {"&": "BV_AND", "+": "BV_ADD", ">>": "BV_ASHR" if sign == "signed" else "BV_SHR"}
-        if op not in known:
-            raise NotWhole(f"holds {op}, which is not known here")
-        found = self.term(known[op], left.term, right.term)
-        if op == "+" and sign == "signed":  # of what is twice a number, in an int where that is a byte
-            self.within(found, 2 ** ((INT_BITS if self.limit < 2**7 else BITS) - 2))
-        return _Value(sign, found)
+        if not found.sort().is_fp():
+            return found
+        self.claim(when, "LT", found, self.real(f"{1 << (INT_BITS if names == ['int'] else BITS) - 2}.0"))
+        return self.term("FP_TO_SBV", self.to_zero, found, indices=(BITS,))
 
 
 def prove_range(function: Any, limit: int, name: str) -> Verdicts:
@@ -187,11 +123,12 @@ def prove_range(function: Any, limit: int, name: str) -> Verdicts:
     b, verdicts = load_bitwuzla(), Verdicts()
     manager, options = b.TermManager(), b.Options()
     options.set(b.Option.TIME_LIMIT_PER, TIME_LIMIT)
-    solver, body = b.Bitwuzla(manager, options), _Loop(manager, limit)
-    body.block(next(one for one in function.body.block_items if type(one).__name__ == "For").stmt)
-    if not body.writes:
+    solver, loop = b.Bitwuzla(manager, options), _Loop(manager, limit)
+    body = next(one for one in function.body.block_items if type(one).__name__ == "For").stmt
+    loop.run(body, manager.mk_true())
+    if not loop.writes:
         raise NotWhole("writes no number")
-    solver.assert_formula(body.term("NOT", body.term("AND", *body.claims)))
+    solver.assert_formula(loop.term("NOT", loop.term("AND", *loop.claims)))
     if solver.check_sat() == b.Result.UNSAT:
         verdicts.ways["solver"] += 1
     else:

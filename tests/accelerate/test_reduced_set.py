@@ -123,7 +123,7 @@ def test_c_is_the_interpreter(tmp_path: Any) -> None:
         ({"budget": 0}, "budget 0"),
         ({"budget": -3}, "budget -3"),
         ({"budget": 2.5}, "budget 2.5"),
-        ({"budget": "many"}, "'budget': must be a number, got 'many'"),
+        ({"budget": "many"}, "budget must be a number, got 'many'"),
         ({"target": 1.5}, "target must be from 0 to 1, got 1.5"),
         ({"target": 0.9}, "pass X"),
         ({"candidates": "all"}, "candidates='all'"),

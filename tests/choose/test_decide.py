@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from svmcompile.choose.decide import binding, decide, mark_dominated, nearest
+from svmcompile.choose.search import Search
 from svmcompile.choose.statistics import TESTS, expected, loss_bound
 from svmcompile.choose.wishes import Limits, Wishes
-from svmcompile.choose.words import no_winner, percent, sentence
+from svmcompile.choose.words import LATE, no_winner, percent, sentence, size
 from svmcompile.statistics import lower_bound, upper_bound
 
 ROWS, CHOOSE = 2000, 1000
@@ -154,6 +156,10 @@ def test_what_cannot_be_met_is_named_with_what_came_nearest() -> None:
     asked = wishes(agreement=0.99, latency_us=1.5)
     text = no_winner(about(ALL, asked), asked, nearest(ALL, asked))
     assert text.startswith("no candidate meets all limits together; nearest: made-up 2")
+    assert "--budget" not in text
+    late = record(8, time=1.0) | {"state": "skipped", "reason": LATE}
+    text = no_winner(about([*ALL, late], asked), asked, nearest(ALL, asked))
+    assert text.endswith("; 1 more were not built in time, a longer --budget tries them")
 
 
 def test_dominated() -> None:
@@ -174,3 +180,15 @@ def test_only_all_of_it_is_a_hundred_percent(share: float, down: bool, text: str
 def test_minimise_bytes() -> None:
     small = record(8, time=9.0, wrong=1, held=2, size=10)
     assert winner([*ALL, small], replace(wishes(agreement=0.99), minimise="bytes")) == 8
+
+
+def test_sizes_count_as_limits_do() -> None:
+    """`--max-bytes 20K` is 20,480 bytes."""
+    assert [size(count) for count in (1000, 20480, 3 << 20)] == ["1000 B", "20.0 KB", "3.0 MB"]
+
+
+def test_a_search_says_what_it_does() -> None:
+    """Between two candidates nothing is tried."""
+    best, trying = SimpleNamespace(best=lambda: {"title": "exact"}), [(SimpleNamespace(title="linear"),)]
+    assert Search._now(best, []) == "best so far: exact"  # type: ignore[arg-type]
+    assert Search._now(best, trying) == "trying linear; best so far: exact"  # type: ignore[arg-type]

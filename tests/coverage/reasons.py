@@ -26,7 +26,7 @@ REASONS: dict[str, str] = {
     r"t > 0(\.0f?)? \? 0|_fade: if t > 0|left = left > 0|(rest > 0(\.0f?)? \? rest|rest \+ ).*": ROUNDED,
     r"never true, but a proof needs it": NEVER,
     r"_exp2: whole = |_(exp2|raise|fade): (return t != t|if !t > -)": SHARED,
-    r"z = z > 1e\+|x_q: out\[j\] = .* \? ": WIDE,
+    r"z = z > 1e\+|(x|place)_q: out\[[jr]\] = .* \? ": WIDE,
     r"scores?\[best\] [<>]= |guess\[best\] >= |score\[c\] >= -|(<=|>=) -?(3\.4|1\.7)": WIDE,
     r"_narrow: ": "a sum too small for float32, which keeps its sign; none of these is",
     r"if won == 0|votes\[c\] > votes\[best\]|beaten\[a\]|lost\[a\]": TIE,

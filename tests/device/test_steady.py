@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
-from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, LinearSVC
@@ -30,6 +30,8 @@ MODELS: dict[str, Any] = {
     "degree 3": SVC(kernel="poly", degree=3, coef0=1.0),
     "rbf": make_pipeline(StandardScaler(), SVC(C=10.0)),
     "rest": OneVsRestClassifier(SVC(gamma=0.05)),
+    "pairs": OneVsOneClassifier(LinearSVC()),
+    "ties": SVC(break_ties=True),
 }
 X86 = Cpu(
     "x86-64", "x86", ("-target", "x86_64-freestanding-none", "-mcmodel=small"), Rates(1.0, 1.0, 1), "", True
@@ -116,6 +118,9 @@ CASES = [
     ("degree 3", 3, "device", "f32", "cortex-m4f"), ("degree 3", 2, "portable", "f32", "x86"),
     ("degree 2", 3, "portable", "f32", "x86"), ("linear", 3, "device", "f32", "cortex-m4f"),
     ("linear", 2, "portable", "f32", "x86"), ("rest", 3, "device", "f32", "cortex-m4f"),
+    ("linear", 3, "portable", "f32", "x86"), ("linear", 3, "portable", "f64", "x86"),
+    ("rest", 3, "portable", "f32", "x86"), ("pairs", 3, "portable", "f32", "x86"),
+    ("ties", 3, "portable", "f64", "x86"),
 ]  # fmt: skip
 
 

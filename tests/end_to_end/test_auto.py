@@ -268,6 +268,8 @@ def test_a_picked_candidate_is_built(run, moons, explored, tmp_path):
     assert (report["method"], report["options"]["budget"]) == ("reduced-set", one["options"]["budget"])
     done = run(*words, "--from", explored.record, "--pick", "999")
     assert done.code == 2 and "no candidate 999" in done.err
+    done = run(*words, "--replay", tmp_path / "none.json")
+    assert done.code == 2 and done.err.endswith("none.json: there is no such file\n")
     done = run(*words, "--from", moons.file("rows.npz"))
     assert done.code == 2 and "not a record of a choice" in done.err
 

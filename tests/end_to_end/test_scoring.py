@@ -106,7 +106,7 @@ def test_missing_values_are_refused_or_left_out(run, churn, tmp_path, kind):
     done = run(
         "predict", folder / "out", "--data", data, "-o", tmp_path / "p.csv", "--allow-missing", "--scores"
     )
-    assert done.code == 0 and "1 of them have missing" in done.out
+    assert done.code == 0 and "1 of them without a label: they have missing" in done.out
     found = rows_in((tmp_path / "p.csv").read_text())
     assert set(found[6].values()) == {""}
     expected = model.predict(frame[NAMES])

@@ -134,6 +134,13 @@ def test_rows_that_cannot_be_trained_on_are_named(run, digits, tmp_path):
     assert done.code == 2 and ".svmc" in done.err
 
 
+@pytest.mark.parametrize("method", ["dtsvm", "h1-tree"])
+def test_numbers_to_predict_are_no_labels(method):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    with pytest.raises(sc.OptionError, match=f"'{method}' trains classifiers, and 60 rows have 60"):
+        sc.train(X, X[:, 0], method=method)
+
+
 def test_accuracy_is_told_of_rows_held_out(run, digits, tmp_path):
     words = ("train", "--data", digits / "train.npz", "-o", tmp_path / "x.svmc", *SMALL)
     done = run(*words)

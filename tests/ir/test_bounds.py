@@ -258,3 +258,27 @@ def test_several_labels_per_row_have_bounds() -> None:
     machine = MultiOutputClassifier(SVC()).fit(X, np.stack([y, y > 0, y < 2], axis=1))
     bounds = error_bounds(sc.compile(machine), X, "f32")
     assert np.isfinite(bounds.scores).all() and bounds.unstable.shape == (len(X),)
+
+
+OVER = {
+    "vectors": np.array([[1e30, -1e30, 1.0], [1.0, 2.0, 3.0]]),
+    "weights": np.array([[1.0, 1e-30]]),
+    "bias": np.array([0.5]),
+}
+KERNELS = [Kernel("sigmoid", 1.0, 0.0), Kernel("poly", 1.0, 0.0, 1), Kernel("linear")]
+
+
+@pytest.mark.parametrize("kernel", [*KERNELS, None])
+def test_products_that_leave_the_number_type_on_the_way_have_no_bound(kernel: Kernel | None) -> None:
+    """Their sum comes back, or tanh makes one of it; float has infinity minus infinity."""
+    tables = (
+        OVER if kernel else {"weights": OVER["vectors"][:1], "bias": OVER["bias"], "centre": np.zeros(3)}
+    )
+    node = ir.KernelSum("s", "x", *OVER, kernel) if kernel else ir.Affine("s", "x", *tables)
+    program = Program(
+        Input(3, "x"), (node,), (Output("value", "s"),), tables, None, origin(), None, np.zeros((0, 3))
+    )
+    rows = np.array([[1e10, 1e10, 1.0], [1.0, 1.0, 1.0]])
+    bounds = error_bounds(check(program), rows, "f32")
+    assert np.isinf(bounds.scores[0]).all() and np.isfinite(bounds.scores[1]).all()
+    assert np.isfinite(error_bounds(program, rows, "f64").scores).all()

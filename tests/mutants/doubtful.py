@@ -123,7 +123,7 @@ def with_wrong_answers(program: Program) -> Program | None:
 def bounds_of(node: Node) -> list[str]:
     """Fields that bound what a node is off by."""
     if isinstance(node, ir.Guard):
-        return ["width"]
+        return ["width"] if np.isfinite(node.width) else []
     return [name for name in (*FIRST, *LATER) if getattr(node, name, "")]
 
 

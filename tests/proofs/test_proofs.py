@@ -136,7 +136,6 @@ PLANTED = {
     "ties": ("rbf", "pairs[p] > 0", "pairs[p] >= 0", "m_label"),
     "the last class": ("rbf", "votes[c] > votes[best]", "votes[c] >= votes[best]", "m_label: class"),
     "a wider range": ("rbf", "< 0x42fe0000u", "< 0x43000000u", "m_x_q: a number may be"),
-    "no range at all": ("rbf", "& 0x7fffffffu) < 0x4", "& 0x7fffffffu) < 0x8", "m_x_q: a number may be"),
     "rounded up": ("rbf", "? halves : halves + 1", "? halves : halves + 3", "m_x_q: a number may be"),
     "another bias": ("rbf", "m_sums_bias[p]", "m_sums_bias[0]", "m_sums: number"),
 }  # fmt: skip

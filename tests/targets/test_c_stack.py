@@ -19,6 +19,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 from sklearn.svm import SVC, LinearSVC
+from targets.c_build import compile_c, compilers
 
 import svmcompile as sc
 from svmcompile.errors import EmitError
@@ -105,6 +106,7 @@ def test_a_batch_takes_no_more_than_is_stated(steps: tuple[Any, ...], tmp_path: 
     (tmp_path / "main.c").write_text(PAINTED)
     for name in ("wide.c", "wide.h"):
         (tmp_path / name).write_text(str(files[name]))
-    subprocess.run(["cc", "-O2", "-pthread", "-o", "main", "main.c", "wide.c"], cwd=tmp_path, check=True)
+    command = next(iter(compilers().values()))
+    compile_c(command, tmp_path, "-O2", "-pthread", "-o", "main", "main.c", "wide.c")
     used = int(subprocess.run([tmp_path / "main"], capture_output=True, check=True).stdout)
     assert stated and used <= int(stated[1]) + 1200

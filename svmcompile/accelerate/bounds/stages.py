@@ -220,10 +220,6 @@ class Readings:
         margin = self.errors.margins(count, known) * self.sizes
         return np.asarray(TEST_ROUNDING * (self.basis.residuals * np.sqrt(square) + margin))
 
-    def plain_gaps(self) -> Array:
-        """The same in real numbers: no margins."""
-        return np.asarray(self.basis.residuals * np.sqrt(self.left))
-
     def decided(self, gaps: Array, tolerance: float) -> NDArray[np.bool_]:
         """Which of [rows, K + 1] decide: the sign is clear or (tolerance >= 0) the value known."""
         return np.asarray(np.abs(self.scores) > gaps if tolerance < 0 else gaps <= tolerance)

@@ -43,12 +43,8 @@ class Axes:
     loose: Array  # [2, 4], of order 2 and of both: bounds are loose . (|y|^2, z^2, |y|^2 z^2, z^4)
 
 
-def quadratic_axes(form: Array, rank: int) -> Axes:
+def quadratic_axes(spectrum: tuple[Array, Array], rank: int) -> Axes:
     """The directions whose loss leaves the narrowest window: eigenvectors from both ends."""
-    return _narrowest(np.linalg.eigh(form), rank)
-
-
-def _narrowest(spectrum: tuple[Array, Array], rank: int) -> Axes:
     values, vectors = spectrum
     inner = len(values) - rank
     first = int(np.argmin(values[inner - 1 :] - values[: rank + 1]))
@@ -59,13 +55,11 @@ def _narrowest(spectrum: tuple[Array, Array], rank: int) -> Axes:
     return Axes(vectors[:, kept].T, np.diag(values[kept]), 0.5 * (low + high), np.stack([loose, loose]))
 
 
-def cubic_axes(form: Array, points: Array, weights: Array, rank: int, rows: Array) -> Axes:
-    """Directions for both forms, good for rows h; the cubic one is sum_i weights_i (h . points_i)^3."""
-    return CubicBasis(form, points, weights, rows).axes(rank, rows)
-
-
 class CubicBasis:
-    """Orthonormal columns, the most telling last; whatever the number of axes, they are the same."""
+    """Directions for the quadratic form and for sum_i weights_i (h . points_i)^3, good for rows h.
+
+    Orthonormal columns, the most telling last; whatever the number of axes, they are the same.
+    """
 
     def __init__(self, form: Array, points: Array, weights: Array, rows: Array) -> None:
         self.distance = _usual(rows, points)
@@ -225,7 +219,7 @@ class About(ABC):
         if order < 2 or not 0 < rank < len(self.centre):
             return None
         if (order, rank) not in self._axes:
-            found = _narrowest(self._turned, rank) if order == 2 else self._basis.axes(rank, self.rows)
+            found = quadratic_axes(self._turned, rank) if order == 2 else self._basis.axes(rank, self.rows)
             self._axes[order, rank] = found
         return self._axes[order, rank]
 

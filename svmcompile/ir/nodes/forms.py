@@ -41,9 +41,11 @@ class Affine(Node):
         value, x, weights = self.value(at), at.x, np.abs(at.weights).T
         h = np.abs(x.value - at.centre)
         d = h.shape[1]
-        sums = x.error @ weights + a.u * (d + 4) * (h @ weights)
+        size = h @ weights
+        sums = x.error @ weights + a.u * (d + 4) * size
         sums += a.tiny * (h.sum(axis=1, keepdims=True) + d + 2)
-        return value, sums + 2 * a.u * (np.abs(value) + np.abs(at.bias)), False
+        sums += 2 * a.u * (np.abs(value) + np.abs(at.bias))
+        return value, a.held(size + np.abs(at.bias), sums), False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,4 +140,5 @@ class Quadratic(Node):
         moved = form.run(At(form, sizes, {"h": h + x.error})) - size
         # Tables of numbers too small for full precision are off by `tiny`, and so are the products.
         small = a.tiny * (np.square(h.sum(axis=1, keepdims=True) + 1) + 2 * d * d)
-        return value, moved + a.u * (2 * d + 8) * size + 2 * a.u * np.abs(value) + small, False
+        error = moved + a.u * (2 * d + 8) * size + 2 * a.u * np.abs(value) + small
+        return value, a.held(size, error), False

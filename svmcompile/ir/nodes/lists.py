@@ -85,7 +85,9 @@ class PlaneLists(Node):
         x, planes, thresholds = at.x, at.planes.astype(np.float64), at.thresholds
         h = x.value - at.centre
         values, size, d = h @ planes.T, np.abs(planes.T), h.shape[1]
-        error = x.error @ size + a.u * (d + 4) * (np.abs(h) @ size) + a.u * np.abs(thresholds)
+        products = np.abs(h) @ size
+        error = x.error @ size + a.u * (d + 4) * products + a.u * np.abs(thresholds)
+        error = a.held(products, error)
         error += a.tiny * (np.abs(h).sum(axis=1, keepdims=True) + d + 2)
         walk = walk_hits(at, values > thresholds, np.float64)
         near = ~(np.abs(values - thresholds) > error)
