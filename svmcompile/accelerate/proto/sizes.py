@@ -75,8 +75,7 @@ class Tables:
         number = NUMBER_BYTES[self.precision]
         if self.precision in ("f32", "f64"):
             return self.front + number * (3 * rank + self.outputs)
-        curve = 2 * CURVE_POINTS[self.precision] + SCALE_BYTES
-        curve = 2 * (SHORT_CURVE + 1) if self.small else curve
+        curve = 2 * (SHORT_CURVE + 1) if self.small else 2 * CURVE_POINTS[self.precision] + SCALE_BYTES
         return self.front + curve + 4 * rank + 4 * self.outputs
 
     def _filled(self, count: int, registers: int) -> int:

@@ -78,8 +78,7 @@ def _by_strides(pick: ir.Pick, tables: Tables) -> tuple[ir.Node, Tables]:
     columns = tables[pick.columns]
     if columns.max() <= BYTE or not fit_strides(columns):
         return pick, tables
-    strides = np.diff(columns, prepend=0)
-    return ir.StridePick(pick.out, pick.x, pick.columns), {pick.columns: strides}
+    return ir.StridePick(pick.out, pick.x, pick.columns), {pick.columns: np.diff(columns, prepend=0)}
 
 
 def _sort_by_reading(body: list[ir.Node]) -> list[ir.Node]:
