@@ -31,6 +31,7 @@ BY_ENTRY = (*LATER, "widths")  # whose last axis says different things
 SCORES = ("weights", "bias", "projection", "projections", "estimates", "offsets", "constants", "slopes",
           "squares", "cubes", "middles")  # what scores are made of  # fmt: skip
 WRONG = "wrong_"
+EXACT = (0.0, 1e-60)  # a tie, and a sum whose sign is lost if it becomes float32 too early
 HUGE = 1e12  # a bound that decides nothing
 DECIDED = 0.3  # of the rows that can be, when all bounds of a level are widened
 LEAST = 0.1  # of the rows at least, else a level does not matter
@@ -85,8 +86,9 @@ def doubtful(one: Job) -> Iterator[Doubtful]:
         return
     X = rows_of(code.program, mixed(one.X), one.request.number, COUNT)
     test = SelfTest(np.zeros((0, X.shape[1])), np.zeros((0, 1)), None, np.zeros(0))
-    for level in levels(wrong):
+    for at, level in enumerate(levels(wrong)):
         forms = {str(level): widened(wrong, level, X), f"{level} at zero": at_zero(wrong, level)}
+        forms |= {f"exact sums of {value}": with_sums(wrong, level, value) for value in EXACT if not at}
         for name, found in forms.items():
             if found:
                 known = expected(found, level, one.request.number, X)
@@ -175,6 +177,14 @@ def at_zero(program: Program, level: Level) -> Program | None:
         return None
     zeros = {name: np.zeros_like(program.tables[name]) for name in held}
     return with_bounds(program.replace(tables={**program.tables, **zeros}), level, {})
+
+
+def with_sums(program: Program, level: Level, value: float) -> Program:
+    """The program without any bound that decides, and exact sums that all have a value."""
+    of_sums = {name: table for name, table in program.tables.items() if name.startswith(WRONG)}
+    zeros = {name: np.zeros_like(table) for name, table in of_sums.items()}
+    zeros |= {name: table + value for name, table in zeros.items() if table.ndim == 1}
+    return with_bounds(program.replace(tables={**program.tables, **zeros}), level, None)
 
 
 def blind(name: str, table: Any) -> Any:

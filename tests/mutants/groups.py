@@ -20,6 +20,7 @@ from tests.mutants.small import (
     large_programs,
     long_sums,
     precise_programs,
+    rare_programs,
     small_programs,
     sparse_programs,
     steady_programs,
@@ -57,6 +58,7 @@ SMALL: dict[str, tuple[Callable[[], Programs], tuple[tuple[str, ...], ...]]] = {
     "large": (large_programs, ALL),
     "planes": (certain_planes, ALL),
     "long": (long_sums, ALL),
+    "rare": (rare_programs, BOTH),
     "texts": (text_programs, (("portable",), ("device",), ("portable", "f64"))),
 }  # fmt: skip
 

@@ -28,7 +28,8 @@ from svmcompile.targets.c.api import row_type, takes_kernel
 from svmcompile.targets.kits import emit_kit
 from tests.crossing.driven import TYPES, run_driver, write_driver
 from tests.crossing.judged import Expected, judge, rows_of
-from tests.mutants.mutation import marked, read, templates
+from tests.mutants.interface import DRIVER
+from tests.mutants.mutation import CONDITION, marked, read, templates
 from tests.mutants.worded import check_words, write_word_driver
 
 LARGEST = 1_500_000  # characters of C: beyond, one build takes too long
@@ -145,7 +146,7 @@ class Job:
             (folder / "driver.c").write_text(ALONE)
         else:
             write_driver(files, code, folder)
-            (folder / "self_test.c").write_text(self.shipped(files))
+            (folder / "self_test.c").write_text(ALONE if self.program.several else self.shipped(files))
         sanitize = ("-std=gnu99", *(flag for flag in SANITIZE if flag != "-std=c99"))
         for flags in {"best": self.levels[:1], "others": self.levels[1:]}.get(how, self.levels):
             style = (*(sanitize if strictly else ("-O0",)), *flags)
@@ -161,6 +162,10 @@ class Job:
                 run([folder / "self_test"])
         if strictly:
             self.check_spoiled(files, folder)
+        if strictly and "model_get(" in files["model.h"]:
+            (folder / "driver.c").write_text(DRIVER)
+            build(folder, style, ("driver.c", "model.o", "-o", "driver"))
+            run([folder / "driver"])
         if how != "others" and (code.input.text or code.categories.texts):
             write_word_driver(code, folder)
             build(folder, style, ("driver.c", "model.o", "-o", "driver"))
@@ -348,7 +353,7 @@ def marks() -> Iterator[None]:
 
 
 def inline_macros(found: Mapping[tuple[str, int], list[Job]]) -> dict[tuple[str, int], list[Job]]:
-    """Macros of one line cannot be marked: whoever has a line of the template may have one of them."""
+    """Macros of one line and conditions bear no mark: whoever has a line of the template may have them."""
     by_template: dict[str, dict[str, Job]] = {}
     for (template, _), some in found.items():
         by_template.setdefault(template, {}).update((one.name, one) for one in some)
@@ -356,7 +361,7 @@ def inline_macros(found: Mapping[tuple[str, int], list[Job]]) -> dict[tuple[str,
         (template, at): sorted(some.values(), key=lambda job: job.size)
         for template, some in by_template.items()
         for at, line in enumerate(read(template).splitlines())
-        if "{% macro " in line and "{% endmacro %}" in line
+        if ("{% macro " in line and "{% endmacro %}" in line) or CONDITION.match(line)
     }
 
 

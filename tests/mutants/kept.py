@@ -19,6 +19,7 @@ CODE = (
     "templates/c/**/*",
     "tests/mutants/groups.py",
     "tests/mutants/jobs.py",
+    "tests/mutants/interface.py",
     "tests/crossing/judged.py",
 )  # what every job depends on
 OF_REPLAY = ("tests/replay/cases.py",)

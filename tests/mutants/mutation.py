@@ -36,6 +36,9 @@ STATEMENT = re.compile(
 )
 
 
+CONDITION = re.compile(r"^\{\{ \"yes\" if .*\}\}$", re.MULTILINE)  # what a macro says, or nothing
+
+
 @dataclass(frozen=True, order=True)
 class Mutant:
     """One line of one template, and what it becomes."""
@@ -90,6 +93,6 @@ def marked(template: str) -> str:
     plain = HIDDEN.sub(lambda found: re.sub(r"[^\n]", "\0", found[0]), text)
     pairs = zip(text.splitlines(), plain.splitlines(), strict=True)
     return "".join(
-        f"{line}\n" if not shown.strip("\0 ") else f"{line} @{template}:{at}@\n"
+        f"{line}\n" if not shown.strip("\0 ") or CONDITION.match(line) else f"{line} @{template}:{at}@\n"
         for at, (line, shown) in enumerate(pairs)
     )

@@ -219,9 +219,12 @@ def main() -> None:
         if time.monotonic() > end:
             break
         used_by = lines.get((mutant.template, mutant.line), [])
-        what, where = fate(mutant, used_by) if used_by else ("in no program", "")
+        try:
+            what, where = fate(mutant, used_by) if used_by else ("in no program", "")
+        except Exception as error:  # of the check, which must not end the others
+            what, where = "not checked", repr(error)[:1000]
         fates[what] += 1
-        if what in ("survived", "slower", "in no program"):
+        if what in ("survived", "slower", "in no program", "not checked"):
             print(f"{what}: {mutant}\n    {where}", flush=True)
         print(
             f"{fates.total()}: " + ", ".join(f"{count} {one}" for one, count in fates.items()),
@@ -231,7 +234,7 @@ def main() -> None:
     kept.save()
     tried, killed = fates.total(), fates["killed"] + fates["refused"]
     print(", ".join(f"{count} {what}" for what, count in fates.most_common()))
-    meant = killed + fates["survived"] + fates["in no program"]
+    meant = killed + fates["survived"] + fates["in no program"] + fates["not checked"]
     share = f"{killed} of {meant} that differ are killed ({killed / max(1, meant):.1%})"
     print(f"{tried} mutants of seed {asked.seed}, part {asked.part}: {share}")
     sys.exit(1 if fates["survived"] else 0)

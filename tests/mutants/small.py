@@ -12,13 +12,15 @@ from programs.leaves import RECIPES, leaf_rows
 from programs.taylor_votes import cyclic, tangled, vote_of
 from programs.texts import KINDS, LABELS, TEXTS
 from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Matern, RationalQuadratic
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC, SVR, LinearSVC
 from targets.c_cases import FEATURES, RBF, as_it_is, normal_rows
 from targets.c_cases import program_of as small_program
 
@@ -211,7 +213,8 @@ def doubted_programs() -> Programs:
     import targets.test_c_jets as jets
     from accelerate.certain_cases import machine
 
-    kinds = ("picked", "rbf_", "poly_", "vote ", "taylor ", "certified", "anytime", *GUARDED)
+    kinds = ("picked", "rbf_some", "rbf_few", "poly_few", "vote iris", "vote poly", "taylor ", *GUARDED)
+    kinds += ("certified 3", "certified 5", "anytime 3")
     found = {name: it for name, it in small_programs().items() if name.startswith(kinds)}
     found |= certain_planes()
     for kind, classes in (("rbf", 2), ("rbf", 4), ("ties", 4), ("rest", 4), ("linear", 4), ("zeros", 2)):
@@ -270,6 +273,20 @@ def crossed_programs() -> Programs:
     for kind in ("chi2", "additive_chi2"):
         found[f"ridge {kind}"] = sc.compile(KernelRidge(kernel=kind, gamma=0.5).fit(X, y)), np.abs(rows)
     return found
+
+
+def rare_programs() -> Programs:
+    """Nodes that no other program has."""
+    from targets.test_differences import KERNELS, program
+    from targets.test_differences import rows as sizes
+
+    rows = normal_rows(200, "f64")
+    found: Programs = {"intersection": (program(KERNELS["intersection"]), sizes()[:200])}
+    for name, (there, back) in {"log": (np.log, np.exp), "log1p": (np.log1p, np.expm1)}.items():
+        model = TransformedTargetRegressor(SVR(), func=there, inverse_func=back)
+        found[f"exponential {name}"] = sc.compile(model.fit(rows, np.exp(rows[:, 0]))), rows
+    three = (rows[:, :3] > 0).astype(int) + (rows[:, :3] > 1)
+    return found | {"three labels": (sc.compile(MultiOutputClassifier(SVC()).fit(rows, three)), rows)}
 
 
 def text_programs() -> Programs:
