@@ -153,12 +153,17 @@ def in_doubt(mutant: Mutant, used_by: list[Job]) -> tuple[str, str] | None:
 
 
 def doubtful(used_by: list[Job]) -> list[Job]:
-    """For each level of bounds the smallest emission of each profile, and the largest; not too many."""
+    """For each level of bounds the smallest emission of each profile, the largest, and one whose classes
+    beat each other in circles; not too many."""
     found: dict[tuple[str, str], list[Job]] = {}
     for job in used_by:
         if job.level:
             found.setdefault((job.level, job.request.profile), []).append(job)
-    jobs = [job for some in found.values() for job in dict.fromkeys((some[0], some[-1]))]
+    jobs = [
+        job
+        for some in found.values()
+        for job in dict.fromkeys((some[0], some[-1], *[one for one in some if "circles" in one.name][:1]))
+    ]
     return jobs[:: -(-len(jobs) // MOST_IN_DOUBT)] if jobs else []
 
 
