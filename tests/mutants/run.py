@@ -134,7 +134,7 @@ def mutated(mutant: Mutant, job: Job) -> dict[str, str] | tuple[str, str]:
             return dict(job.files())
     except EmitError as error:
         return "refused", str(error)
-    except (TemplateError, TypeError, ValueError, KeyError, IndexError) as error:
+    except (TemplateError, TypeError, ValueError, LookupError, ArithmeticError) as error:
         return "invalid", str(error)
 
 
