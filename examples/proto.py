@@ -1,6 +1,7 @@
 """Kilobytes: what `proto` reaches on standard sets, in f32, q15 and q7, with bytes and cycles.
 
     SVMCOMPILE_DATA=FOLDER python examples/proto.py [--sets usps-2 letter-26 ...] [--seeds 3] [--avr-rows 8]
+        [--limits 512 1024 ...]
 
 FOLDER holds usps.npz, letter.scale.npz and mnist.npz (X, y, X_test, y_test). usps-2 and mnist-2 are the
 digits 0 to 4 against 5 to 9. The SVM is trained on the training file (of mnist on 20,000 rows), `proto` is
@@ -146,6 +147,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", choices=TASKS, default=list(TASKS))
     parser.add_argument("--seeds", type=int, default=3, help="how many compiles q7 is judged by")
     parser.add_argument("--avr-rows", type=int, default=8, help="rows counted on an ATmega328P, or 0")
+    parser.add_argument("--limits", nargs="+", type=int, help="these max_bytes alone")
     parser.add_argument("--quick", action="store_true", help="scikit-learn's digits, trained in few steps")
     given = parser.parse_args()
     print(HEAD + "\n" + "|---" * HEAD.count(" | ") + "|---|")
@@ -153,6 +155,9 @@ def main() -> None:
     if "SVMCOMPILE_DATA" in os.environ and not given.quick:
         sets = ((name, TASKS[name], load(TASKS[name])) for name in given.sets)
     for name, task, rows in sets:
+        if given.limits:
+            kept = (options for options in task.tries if options.get("max_bytes") in given.limits)
+            task = replace(task, tries=tuple(kept))
         task = replace(task, tries=({**task.tries[0], "steps": 300},)) if given.quick else task
         for line in lines(name, task, rows, given.seeds, given.avr_rows):
             print(line, flush=True)

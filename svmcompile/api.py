@@ -269,11 +269,13 @@ def prove(folder: Any, *, name: str | None = None) -> Any:
     """
     from svmcompile.files import write_file
     from svmcompile.flow.seal import check_seal, read_plain
+    from svmcompile.proofs.plain import check_header
     from svmcompile.proofs.report import prove_functions
 
     folder = Path(folder)
     stem, program = find_program(folder, name)
     check_seal(folder, stem)
+    check_header(read_plain(folder / f"{stem}.h").decode(), stem)
     report = prove_functions(program, read_plain(folder / f"{stem}.c").decode(), stem)
     write_file(folder / f"{stem}.proof.json", json_text(report.as_dict()))
     return report

@@ -3,8 +3,9 @@
     SVMCOMPILE_DATA=FOLDER python examples/peers/reduced_fit.py
     SVMCOMPILE_DATA=FOLDER python examples/peers/reduced_fit.py --former CHECKOUT
 
-A twentieth of the support vectors is kept. Processor time is that of `sc.compile` in a process of its own;
-CHECKOUT is a folder with another commit of svmcompile, which fits the same SVMs to the same rows.
+A twentieth of the support vectors is kept, with one weight for each pair of classes and vector. Processor
+time is that of `sc.compile` in a process of its own; CHECKOUT is a folder with another commit, which fits
+the same SVMs to the same rows.
 """
 
 from __future__ import annotations
@@ -33,9 +34,14 @@ TASKS = (("usps-2", 2000), ("usps-2", 7291), ("letter-26", 2000), ("letter-26", 
 FIT = f"""
 import json, sys, time, joblib, numpy as np, svmcompile as sc
 model, rows, tested = joblib.load(sys.argv[1])
-sc.compile(model, method="reduced-set", X=rows[:50], budget=2.0)  # loads what it needs
+given = dict(method="reduced-set", scores="pairs")
+try:  # and load what is needed
+    sc.compile(model, X=rows[:50], budget=2.0, **given)
+except sc.OptionError:  # before there were others
+    del given["scores"]
+    sc.compile(model, X=rows[:50], budget=2.0, **given)
 begin = time.process_time()
-program = sc.compile(model, method="reduced-set", X=rows, budget={SHARE})
+program = sc.compile(model, X=rows, budget={SHARE}, **given)
 seconds = time.process_time() - begin
 same = float(np.mean(program.predict(tested) == model.predict(tested)))
 print(json.dumps([program.origin.details["vectors"], seconds, 100 * same]))
@@ -51,7 +57,9 @@ def fitted(checkout: Path, stored: Path) -> tuple[int, float, float]:
         "OPENBLAS_NUM_THREADS": "1",
     }
     command = [sys.executable, "-W", "ignore", "-c", FIT, str(stored)]
-    done = subprocess.run(command, env=settings, capture_output=True, text=True, check=True)
+    done = subprocess.run(  # elsewhere, for this folder would come before that of the checkout
+        command, cwd=stored.parent, env=settings, capture_output=True, text=True, check=True
+    )
     found: tuple[int, float, float] = tuple(json.loads(done.stdout))
     return found
 

@@ -178,7 +178,7 @@ def explore(report: Report, options: given.ExploreOptions) -> None:
     cost, key = ("instructions", "instructions") if on_device else ("us a row", "time_us")
     kind, bytes_key = ("flash", "flash_bytes") if on_device else ("tables", "table_bytes")
     right = ("same labels", cost, kind)
-    table = _table("worth a look", "number", "candidate", *right, right=("number", *right))
+    table = _table("worth a look (*: take this)", "number", "candidate", *right, right=("number", *right))
     front = [one for one in report["candidates"] if one["state"] == "measured" and not one["dominated"]]
     for one in sorted(front, key=lambda one: one["agreement"]["report"]["share"], reverse=True):
         figure = one["figures"].get(key)

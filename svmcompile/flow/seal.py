@@ -97,7 +97,7 @@ def check_seal(
 def _check_file(folder: Path, path: str, digests: Mapping[str, Any]) -> None:
     file = folder / check_path(path)
     if path not in digests:
-        raise ReadError(f"{file}: is not among the files that were compiled; {WAY_OUT}")
+        raise ReadError(f"{file}: was not written by the last compile; remove it, or add its target")
     if not file.exists():
         raise ReadError(f"{file}: is missing, and the report lists it; {WAY_OUT}")
     if hashlib.sha256(read_plain(file)).hexdigest() != digests[path]:

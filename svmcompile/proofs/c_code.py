@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from svmcompile.errors import UnsupportedError
 from svmcompile.extras import install
+from svmcompile.proofs.plain import check_source, refusal, without_comments
 from svmcompile.proofs.terms import Numbers
 from svmcompile.targets.c.read_back import whole_tables, without_tables
 
@@ -18,7 +19,6 @@ PRELUDE = "typedef unsigned long size_t;" + "".join(
     for name, (bits, signed) in WHOLE.items()
     for kind in [{8: "signed char" if signed else "char", 16: "short", 32: "int", 64: "long"}[bits]]
 )
-COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 CONSTANT = re.compile(r"\bU?INT(?:8|16|32|64)_C\(([^()]*)\)")
 FUNCTION = re.compile(r"^[A-Za-z_][^;{}=]*\([^;{}]*\)\s*\n\{\n.*?^\}$", re.MULTILINE | re.DOTALL)
 WORD = re.compile(r"\b[A-Za-z_]\w*\b")
@@ -45,6 +45,7 @@ class Source:
 
     functions: dict[str, Any]
     tables: dict[str, tuple[Numbers, CType]]
+    text: str  # without comments
     int_type: CType
     size_type: CType
 
@@ -56,23 +57,29 @@ class Source:
         return {"int": self.int_type, "size_t": self.size_type}.get(name, CType(0, True))
 
 
-def parse(text: str, int_bits: int = 32, size_bits: int = 32) -> Source:
+def parse(text: str, model: str, int_bits: int = 32, size_bits: int = 32) -> Source:
     """A C file as a compiler sees it that has neither DSP instructions nor anything else of its own."""
     tables = {}
-    for name, table in whole_tables(text).items():
+    text = without_comments(text, model)
+    check_source(without_tables(text), model)
+    try:
+        whole = whole_tables(text)
+    except (ValueError, OverflowError) as error:
+        raise refusal(model, str(error)) from None
+    for name, table in whole.items():
         numbers = Numbers(name, tuple(map(int, table)), int(table.min()), int(table.max()))
         tables[name] = (numbers, CType(8 * table.dtype.itemsize, table.dtype.kind == "i"))
-    return Source(functions_of(text), tables, CType(int_bits, True), CType(size_bits, False))
+    return Source(functions_of(text), tables, text, CType(int_bits, True), CType(size_bits, False))
 
 
 def functions_of(text: str) -> dict[str, Any]:
-    """The functions of a C file that are made of plain types, as syntax trees."""
+    """The functions of a C file without comments that are made of plain types, as syntax trees."""
     try:
         from pycparser import c_parser
     except ImportError:
         raise UnsupportedError(f"proofs need pycparser; run: {install('prove')}") from None
     found = {}
-    for one in FUNCTION.finditer(_preprocess(COMMENT.sub(" ", without_tables(text)))):
+    for one in FUNCTION.finditer(_preprocess(without_tables(text))):
         with suppress(c_parser.ParseError):  # it has types of its own, and is none of those that compute
             tree = c_parser.CParser().parse(PRELUDE + one[0])
             found[tree.ext[-1].decl.name] = tree.ext[-1]
@@ -83,7 +90,7 @@ def _preprocess(text: str) -> str:
     """Without directives: macros without arguments replaced, of each condition the last branch taken."""
     macros: dict[str, str] = {}
     taken, lines = [True], []
-    for line in text.replace("\\\n", " ").split("\n"):
+    for line in text.split("\n"):
         word = line.split()[0] if line.startswith("#") else ""
         if word in ("#if", "#ifdef", "#ifndef"):
             taken.append(word == "#ifndef")

@@ -13,12 +13,13 @@ from svmcompile.ir.arithmetic import FIXED
 from svmcompile.ir.program import Program
 from svmcompile.progress import steps
 from svmcompile.proofs import terms
-from svmcompile.proofs.c_code import parse
+from svmcompile.proofs.c_code import Source, parse
 from svmcompile.proofs.functions import look_at_all
 from svmcompile.proofs.quantising import prove_range
 from svmcompile.proofs.run import NotWhole
 from svmcompile.proofs.solver import Solver, Verdicts
 from svmcompile.proofs.tasks import Tasks
+from svmcompile.targets.c.read_back import differences
 
 INTS = (32, 16)  # bits of int that C is read with; processors of 8 bits have 16
 
@@ -83,8 +84,8 @@ def _joined(one: Function | None, other: Function) -> Function:
 
 
 def _functions(program: Program, text: str, name: str, solver: Solver, bits: int) -> list[Function]:
-    source = parse(text, int_bits=bits)
-    tasks, found = Tasks(program, source, name), []
+    source = parse(text, name, int_bits=bits)
+    tasks, found = Tasks(program, source, name), _tables(program, source, name)
     for task in look_at_all(tasks):
         verdicts = Verdicts()
         for claim in [] if task.problem else task.run.claims:
@@ -106,6 +107,13 @@ def _functions(program: Program, text: str, name: str, solver: Solver, bits: int
         ):
             found.append(_told(function, "", Verdicts(), f"{type(node).__name__} is not covered yet"))
     return found
+
+
+def _tables(program: Program, source: Source, name: str) -> list[Function]:
+    """The tables that are not the program's: functions are proven with the program's numbers."""
+    tables = {f"{name}_{one}": table for one, table in program.tables.items() if table.size}
+    told = differences(source.text, tables)
+    return [Function(f"{name}_tables", "", {}, tuple(told), "")] if told else []
 
 
 def _told(name: str, inputs: str, verdicts: Verdicts, problem: str) -> Function:

@@ -178,16 +178,15 @@ def test_nibbles_hold_what_bytes_held() -> None:
         fixed = sc.quantise(program, "q7", X)
         shares[projection] = float((fixed.predict(X) == model.predict(X)).mean())
         used[projection] = program.origin.details["most_table_bytes"]
-        counted = fixed.cost().table_bytes
-        assert 0.95 * used[projection] <= counted <= used[projection]
+        report = json.loads(sc.emit(fixed, name="m", precision="q7", profile="device")["m.json"])
+        assert 0 <= used[projection] - report["cost"]["table_bytes"] <= 8
     assert shares["nibbles"] > shares["bytes"] - 0.01
     assert used["bytes"] - used["nibbles"] == 6 * (51 - 26)
 
 
 def test_ranges_that_differ_take_weights_of_a_byte(programs: dict[str, sc.Program]) -> None:
     """Weights of four bits have one unit for all features; where ranges given ask for others, bytes do."""
-    high = np.linspace(16, 400, 64)
-    fixed = sc.quantise(programs["votes"], "q7", ranges=(np.zeros(64), high))
+    fixed = sc.quantise(programs["votes"], "q7", DIGITS[0] * np.geomspace(1, 1000, 64))
     assert any(type(node).__name__ == "FixedProjection" for node in fixed.body)
 
 
@@ -205,7 +204,8 @@ def test_as_many_features_as_fit(columns: int, rank: int) -> None:
 @pytest.mark.parametrize("precision", ["f32", "q15", "q7"])
 def test_tables_are_within_the_limit(models: dict[str, Any], profile: str, precision: str) -> None:
     tune = "host" if profile == "host" else "portable"
-    for name, limit in (("two", 2400), ("votes", 6000), ("votes", 2000)):
+    small = [("votes", 2000)] if precision == "q7" else []  # which floats cannot keep
+    for name, limit in (("two", 2400), ("votes", 6000), *small):
         X = MODELS[name][1][0]
         program = sc.compile(
             models[name], method="proto", X=X, max_bytes=limit, precision=precision, tune=tune,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 
 import numpy as np
@@ -152,6 +153,70 @@ def test_what_is_planted_is_found(plant):
     else:
         assert not report.ok
         assert any(one.startswith(found) for one in failures(report)), failures(report)
+
+
+HIDDEN = {  # what makes a compiler read other code than the proof
+    "condition": "#if 1\nEVIL\n#else\nGOOD\n#endif",
+    "known condition": "#if defined(__GNUC__)\nEVIL\n#else\nGOOD\n#endif",
+    "branch": "#ifdef __AVR__\n#elif 1\nEVIL\n#else\nGOOD\n#endif",
+    "macro": "GOOD\n#define m_sums(x, out) ((out)[0] = 7)",
+    "indented": "GOOD\n  #define m_sums(x, out) ((out)[0] = 7)",
+    "spliced": "GOOD\n#def\\\nine m_sums(x, out) ((out)[0] = 7)",
+    "spaces": "GOOD\n#def\\ \nine m_sums(x, out) ((out)[0] = 7)",
+    "digraph": "GOOD\n%:define m_sums(x, out) ((out)[0] = 7)",
+    "trigraph": "GOOD\n??=define m_sums(x, out) ((out)[0] = 7)",
+    "file": 'GOOD\n#include "other.h"',
+    "pragma": "GOOD\n#pragma weak m_sums = m_other",
+    "line comment": "//*\n#define m_sums m_other\nEVIL\n/*/\nGOOD",
+    "string": 'static const char a[] = "/*";\n#define m_sums m_other\nconst char b[] = "*/";\nGOOD',
+    "comment": "/* *\\\n/\n#define m_sums m_other\n/* */\nGOOD",
+    "table": "/*\nstatic const int8_t m_no[1] = {\n    1 */\n#define m_sums m_other\n/*\n};\n*/\nGOOD",
+}
+
+
+@pytest.mark.parametrize("way", HIDDEN)
+def test_code_that_only_a_compiler_sees_is_refused(way):
+    program, files = emitted("linear", 2, "q7")
+    good = re.search(r"^static void m_sums\(.*?^\}$", files["m.c"], re.MULTILINE | re.DOTALL)[0]
+    hidden = (
+        HIDDEN[way].replace("EVIL", good.replace("m_sums_bias", "1 + m_sums_bias")).replace("GOOD", good)
+    )
+    with pytest.raises(sc.UnsupportedError, match="is not what svmcompile writes"):
+        prove_functions(program, files["m.c"].replace(good, hidden), "m")
+
+
+@pytest.mark.parametrize("comment", ["", "\n/*\n{table}\n*/"])
+@pytest.mark.parametrize(
+    ("kind", "symbol"), [("linear", "sums_weights"), ("rbf", "sums_vectors"), ("rbf", "x_q_factor")]
+)
+def test_tables_of_products_are_compared(kind, symbol, comment):
+    """Dot products are proven for any numbers; a table that stands in a comment is none."""
+    program, files = emitted(kind, 2, "q7")
+    table = re.search(rf"^static const [^\n]*m_{symbol}\[.*?^}};", files["m.c"], re.MULTILINE | re.DOTALL)[
+        0
+    ]
+    bad = re.sub(r"\{\n *(-?)", lambda one: "{\n    " + ("" if one[1] else "-"), table, count=1)
+    report = prove_functions(program, files["m.c"].replace(table, bad + comment.format(table=table)), "m")
+    assert bad != table and not report.ok
+    assert any(one.startswith(f"m_{symbol}") for one in failures(report)), failures(report)
+
+
+def test_a_table_that_stands_twice_is_refused():
+    program, files = emitted("linear", 2, "q7")
+    table = re.search(
+        r"^static const [^\n]*m_sums_weights\[.*?^};", files["m.c"], re.MULTILINE | re.DOTALL
+    )[0]
+    with pytest.raises(sc.UnsupportedError, match="'m_sums_weights is defined twice' is not what"):
+        prove_functions(program, files["m.c"].replace(table, f"{table}\n{table}"), "m")
+
+
+def test_a_header_that_replaces_functions_is_refused(tmp_path):
+    _, files = emitted("linear", 2, "q7")
+    header = files["m.h"].replace("#include <stddef.h>", "#include <stddef.h>\n#define m_sums m_other")
+    sc.write({**files, "m.h": header}, tmp_path)
+    (tmp_path / "m.json").unlink()
+    with pytest.raises(sc.UnsupportedError, match="'#define m_sums m_other' is not what svmcompile writes"):
+        sc.prove(tmp_path)
 
 
 def test_a_changed_table_is_found():

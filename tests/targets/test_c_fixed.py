@@ -107,6 +107,24 @@ def test_rows_of_whole_numbers_need_no_float(name: str, kind: str, tmp_path: Pat
     assert "float x[" not in str(files["counts.h"]) and "_q(const" in str(files["counts.h"])
 
 
+@pytest.mark.parametrize("kind", ["u8", "i16"])
+@pytest.mark.parametrize("density", [1.0, 0.1])
+def test_projections_of_rows_of_whole_numbers(kind: str, density: float, tmp_path: Path) -> None:
+    """Weights of four bits, features picked from 300, and rows without floats."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 200, (200, 300))
+    model = SVC(gamma=1e-6).fit(X, X[:, :9].sum(axis=1) > 900)
+    sizes = {"rank": 3, "vectors": 7, "density": density, "steps": 50, "synthetic_rows": 0}
+    program = sc.compile(model, method="proto", X=X, precision="q7", projection="nibbles", **sizes)
+    fixed = sc.quantise(program, "q7", X, given=kind)
+    assert any(isinstance(node, ir.NibbleProjection) for node in fixed.body)
+    assert any(isinstance(node, ir.StridePick) for node in fixed.body) == (density < 1)
+    sc.write(sc.emit(fixed, name="counts", precision="q7"), tmp_path)
+    loaded, rows = sc.load(tmp_path), rng.integers(0, 255, (200, 300))
+    assert np.array_equal(loaded.predict(rows), fixed.predict(rows)) and loaded.self_test() == 0
+    assert np.array_equal(loaded.decision_function(rows), fixed.decision_function(rows).astype(np.float32))
+
+
 def test_bytes_are_taken_as_they_come() -> None:
     X = np.random.default_rng(0).integers(0, 256, (100, 6))
     program = sc.compile(SVC(gamma=0.0003).fit(X, X[:, 0] > 127))

@@ -85,7 +85,7 @@ class Search:
             found = self._found(told)
             read = found.trained.columns  # what these need may be known only now
             shared = shared and share_a_range(low[read], high[read])
-            strides = told.strides and fit_strides(read)
+            strides = told.strides and (not told.small or fit_strides(read))
             told = replace(told, one_range=shared, four_bits=nibbles and shared, strides=strides)
         if self.options.projection == "nibbles" and not found.sizes.four_bits:
             raise OptionError(UNLIKE)

@@ -39,7 +39,7 @@ class Tables:
     one_range: bool = True  # of all features: else whole numbers need a scale for each
     strides: bool = True  # features are read by strides of a byte, in whole numbers
     four_bits: bool = False  # of the projection's weights
-    small: bool = False  # enough for a short curve
+    small: bool = False  # with a short curve, and every byte counts: larger ones have some to spare
 
     def of(self, sizes: Sizes) -> int:
         return self.fixed(sizes.rank) + self.columns(sizes.columns, sizes.rank) + self.prototypes(sizes)
@@ -50,7 +50,7 @@ class Tables:
         index = 1 if self.features <= 256 else 2 if self.features <= 1 << 16 else 4
         if self.precision in ("f32", "f64"):
             return count * (index + (rank + 1) * number)
-        index = 1 if self.strides else index
+        index = 1 if self.strides and self.small else index
         weights = rank * (-(-count // 2) if self.four_bits else count * number)
         return count * (index + (0 if self.one_range else SCALE_BYTES)) + weights
 
@@ -71,12 +71,12 @@ class Tables:
         return self._filled(sizes.vectors, 2) * self.vector(sizes.rank)
 
     def fixed(self, rank: int) -> int:
-        """Bytes whatever the sizes: of whole numbers the curve and biases."""
+        """Bytes whatever the sizes: of whole numbers the curve, scales and biases."""
         number = NUMBER_BYTES[self.precision]
         if self.precision in ("f32", "f64"):
             return self.front + number * (3 * rank + self.outputs)
-        points = SHORT_CURVE + 1 if self.small else CURVE_POINTS[self.precision]
-        return self.front + 2 * points + 4 * rank + 4 * self.outputs
+        curve = 2 * (SHORT_CURVE + 1) if self.small else 2 * CURVE_POINTS[self.precision] + SCALE_BYTES
+        return self.front + curve + 4 * rank + 4 * self.outputs
 
     def _filled(self, count: int, registers: int) -> int:
         """As many as fill so many registers."""

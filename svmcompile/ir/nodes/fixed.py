@@ -58,11 +58,12 @@ class StridePick(Node):
     strides: IndexTable = field(metadata=dims("picks"))
 
     def result(self, at: At) -> Type:
-        d = at.d
+        floats = at.x.kind not in (Kind.INDEX, Kind.LABEL) and not at.x.whole
+        need(floats, f"%{self.x} is no vector of floats")
         at.fit()
         need(at.strides.size > 0, "no columns are picked")
-        within(self._columns(at), d, "a column")
-        return Type(Kind.FEATURES, len(at.strides))
+        within(self._columns(at), at.x.width, "a column")
+        return Type(at.x.kind, len(at.strides))
 
     def run(self, at: At) -> NDArray[Any]:
         return at.x[:, self._columns(at)]

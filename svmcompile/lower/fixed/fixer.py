@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from svmcompile.errors import UnsupportedError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Number
-from svmcompile.ir.check import check, infer_types
+from svmcompile.ir.check import check
 from svmcompile.ir.graph import Tables, fresh, leading_to
 from svmcompile.ir.node import VALUES
 from svmcompile.ir.program import Claim, Output, Program
@@ -78,8 +78,7 @@ def _by_strides(pick: ir.Pick, tables: Tables) -> tuple[ir.Node, Tables]:
     columns = tables[pick.columns]
     if columns.max() <= BYTE or not fit_strides(columns):
         return pick, tables
-    strides = np.diff(columns, prepend=0)
-    return ir.StridePick(pick.out, pick.x, pick.columns), {pick.columns: strides}
+    return ir.StridePick(pick.out, pick.x, pick.columns), {pick.columns: np.diff(columns, prepend=0)}
 
 
 def _sort_by_reading(body: list[ir.Node]) -> list[ir.Node]:
@@ -251,7 +250,7 @@ class Fixer:
                 what, other = "preprocessing by kernels (Nystroem)", ""
             raise UnsupportedError(f"{what} has no form in fixed point; use --precision f32{other}")
         tables = {name: self.program.tables[name] for name in ir.table_names(node)}
-        if isinstance(node, ir.Pick) and infer_types(self.program)[node.x].kind is ir.Kind.FEATURES:
+        if isinstance(node, ir.Pick):
             node, tables = _by_strides(node, tables)
         self.body.append(node)
         self.tables |= tables

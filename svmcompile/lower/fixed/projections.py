@@ -81,7 +81,7 @@ def fixed_projection(
     """The target's row, made of the source's; none where one step of the source is too wide.
 
     Weights have one unit, as distances count all outputs alike: the finest that as many bits as the row has
-    allow, or that of a method which has learned weights of four bits.
+    allow, or that of a method which has rounded its weights to four bits.
     """
     slopes, start = source.seen(view)
     parts = tables[node.weights] * slopes

@@ -71,7 +71,7 @@ class Trial:
     projects: bool = True  # projections are in whole numbers as well
     byte_weights: bool = False  # of kernel sums: a byte each, not two
     cells: int = 0  # of curves of distances, where not as many as are usual
-    four_bits: bool = False  # of the weights of projections, where their method has learned such
+    four_bits: bool = False  # of the weights of projections, where their method has rounded them so
 
 
 @dataclass(frozen=True, eq=False)

@@ -70,6 +70,17 @@ def check_tables(
         ) from None
 
 
+def differences(source: str, tables: Mapping[str, NDArray[Any]]) -> list[str]:
+    """What is told of tables that the C has, and holds otherwise than these."""
+    found, told = dict(_definitions(source)), []
+    for name in found.keys() & tables.keys():
+        try:
+            _check(name, found[name], np.ascontiguousarray(tables[name]).ravel())
+        except (ValueError, OverflowError) as error:
+            told.append(str(error))
+    return sorted(told)
+
+
 def whole_tables(source: str) -> dict[str, NDArray[Any]]:
     """The tables of whole numbers in a C file, as they stand there."""
     found = {}
