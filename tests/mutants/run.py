@@ -10,7 +10,7 @@ built under sanitizers; answers are held against the interpreter, and the test t
   elsewhere  if the compiler sees the same here: it is code for other processors
   slower     if answers are the same by more work, such as exact sums where a bound would do
   equivalent if `equivalent.py` says why nothing can tell it from the original
-  survived   else
+  survived   else; counted with those in no program, and those that the check cannot judge
 """
 
 from __future__ import annotations
@@ -199,6 +199,15 @@ def hidden(changed: list[tuple[Job, dict[str, str]]]) -> tuple[str, str] | None:
     return ("elsewhere", "") if same else None
 
 
+def report(fates: Counter[str], seed: int, part: str) -> None:
+    """What became of all, and how many of those that differ are killed."""
+    tried, killed = fates.total(), fates["killed"] + fates["refused"]
+    print(", ".join(f"{count} {what}" for what, count in fates.most_common()))
+    meant = killed + fates["survived"] + fates["in no program"] + fates["not checked"]
+    share = f"{killed} of {meant} that differ are killed ({killed / max(1, meant):.1%})"
+    print(f"{tried} mutants of seed {seed}, part {part}: {share}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--minutes", type=float, default=30)
@@ -237,11 +246,7 @@ def main() -> None:
             file=sys.stderr,
         )
     kept.save()
-    tried, killed = fates.total(), fates["killed"] + fates["refused"]
-    print(", ".join(f"{count} {what}" for what, count in fates.most_common()))
-    meant = killed + fates["survived"] + fates["in no program"] + fates["not checked"]
-    share = f"{killed} of {meant} that differ are killed ({killed / max(1, meant):.1%})"
-    print(f"{tried} mutants of seed {asked.seed}, part {asked.part}: {share}")
+    report(fates, asked.seed, asked.part)
     sys.exit(1 if fates["survived"] else 0)
 
 
