@@ -29,6 +29,7 @@ OF_SMALL = (
     "tests/targets/*.py",
     "tests/crossing/cases.py",
 )
+OF_UNUSUAL = (*OF_SMALL, "tests/mutants/unusual.py", "tests/crossing/test_sparse_models.py")
 OF_DOUBT = (*OF_SMALL, "tests/mutants/doubtful.py", "tests/accelerate/certain_cases.py")
 
 
@@ -62,7 +63,7 @@ def makers(cases: Iterable[str]) -> Iterator[tuple[str, Callable[[], Iterator[Jo
     for case in cases:
         yield f"replay {case}", partial(replayed, case), OF_REPLAY
     for group in SMALL:
-        yield group, partial(small, group), OF_SMALL
+        yield group, partial(small, group), OF_UNUSUAL if group == "unusual" else OF_SMALL
     yield "whole", whole, OF_SMALL
     yield "in doubt", in_doubt, OF_DOUBT
 
