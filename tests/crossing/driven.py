@@ -5,6 +5,7 @@ Every function for rows of numbers is called: for one row, many, and both withou
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -111,6 +112,35 @@ FREE = """    free(starts);
     free(indices);
     free(values);
 """
+# Functions in whole numbers say what the others do, in units of theirs.
+WHOLE = """    for (size_t i = 0; i < rows; i++) {{
+        {kind} q[MODEL_N_FEATURES];
+        memcpy(one, x + i * MODEL_N_FEATURES, row_bytes);
+        {quantise};
+        {check}
+    }}
+"""
+SAME_LABEL = """if (model_predict_q(q) != model_predict(one))
+            return 3;"""
+SAME_VALUE = """if (!close(model_predict_q(q) * (double){unit}, model_predict(one)))
+            return 4;"""
+SAME_SCORES = """int32_t whole[{width}];
+        float scores[{width}];
+        model_decision_function_q(q, whole);
+        model_decision_function(one, scores);
+        for (size_t p = 0; p < {width}; p++)
+            if (!close(whole[p] * (double){unit}, (double)scores[p]))
+                return 5;"""
+CLOSE = """
+static int close(double a, double b)
+{
+    return fabs(a - b) <= 1e-6 * fabs(b);
+}
+"""
+IN_WHOLE = re.compile(
+    r"(?:in units of (?P<unit>\S+f)\b.*)?\*/\n.* model_(?P<name>\w+)_q\(const (?P<kind>\w+) x\["
+    r"[^\]]+\](?:, int32_t scores\[(?P<width>\w+)\])?\);"
+)
 # Names of labels, and of two that there are not.
 NAMES = """    for (int label = -1; label <= MODEL_N_CLASSES; label++)
         fwrite(model_label_name(label), strlen(model_label_name(label)) + 1, 1, stdout);
@@ -148,14 +178,25 @@ def write_driver(files: Any, program: Program, folder: Path) -> None:
         calls += CALL.format(**words, statement=f"*single = {single}" if result.alone else single)
         target, out = ("*single = ", "") if result.alone else ("", ", single")
         sparse_calls += SPARSE.format(**words, target=target, out=out)
-    names = NAMES if program.labels else ""
-    sparse = ""
+    calls = (NAMES if program.labels else "") + whole_calls(files["model.h"], bool(program.labels)) + calls
+    sparse = CLOSE if "_q(" in files["model.h"] else ""
     if has_sparse(files["model.h"]):
-        sparse = SPARSE_ROWS % {"row": row, "other": "NAN" if row in ("float", "double") else "1"}
+        sparse += SPARSE_ROWS % {"row": row, "other": "NAN" if row in ("float", "double") else "1"}
         calls += PREPARE % {"row": row} + sparse_calls + FREE
     for name in ("model.h", "model.c"):
         (folder / name).write_text(files[name])
-    (folder / "driver.c").write_text(DRIVER % {"row": row, "sparse": sparse, "calls": names + calls})
+    (folder / "driver.c").write_text(DRIVER % {"row": row, "sparse": sparse, "calls": calls})
+
+
+def whole_calls(header: str, labels: bool) -> str:
+    """Every function in whole numbers that a header declares."""
+    calls = ""
+    quantise = "model_quantise(one, q)" if "model_quantise(" in header else "memcpy(q, one, row_bytes)"
+    for found in IN_WHOLE.finditer(header):
+        check = SAME_SCORES if found["width"] else SAME_LABEL if labels else SAME_VALUE
+        check = check.format(width=found["width"], unit=found["unit"])
+        calls += WHOLE.format(kind=found["kind"], quantise=quantise, check=check)
+    return calls
 
 
 def has_sparse(header: str) -> bool:

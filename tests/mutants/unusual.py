@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 from sklearn.svm import SVC
 from targets.c_cases import normal_rows
 
@@ -53,6 +52,7 @@ def _rare() -> Programs:
     rows = normal_rows(200, "f64")
     y = (rows[:, 0] + rows[:, 1] ** 2 > 0.5).astype(int)
     products = rows[:, :3] @ rows[:60, :3].T
-    tree: Any = sc.compile(SVC(kernel="precomputed").fit(products[:60], y[:60]), method="sv-tree", X=products)
+    asking = SVC(kernel="precomputed").fit(products[:60], y[:60])
+    tree: Any = sc.compile(asking, method="sv-tree", X=products)
     named = SVC().fit(pd.DataFrame(rows, columns=[f"size {at}" for at in range(rows.shape[1])]), y)
     return {"path of a given kernel": (tree, products), "named features": (sc.compile(named), rows)}
