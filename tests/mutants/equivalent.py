@@ -19,8 +19,8 @@ def chosen(sign: str, then: str) -> str:
     """Of two numbers a and b one is taken, and nothing changed but what is done with equal ones."""
     number = r"[\w{}. -]+?"
     after = then.replace("a", "(?P=a)").replace("b", "(?P=b)")
-    old = rf"(?P<a>\b\w[\w.]*) {sign} (?P<b>{number}) \? {after}"
-    return rf"{old}.*  ->  .*\b(?P=a) {sign}= (?P=b) \? {after}"
+    old = rf"(?P<a>\b\w[\w.]*|{NAME}) {sign} (?P<b>{number}) \? {after}"
+    return rf"{old}.*  ->  .*(?<![\w.])(?P=a) {sign}= (?P=b) \? {after}"
 
 
 # Searched in `template:line: old  ->  new`.

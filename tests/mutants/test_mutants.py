@@ -125,6 +125,16 @@ def test_jobs_are_kept_until_code_changes(
         ("double lanes[4] = {0}, total = 0;", "double lanes[4] = {0}, total = 1;", False),
         ("const {{ real }} y[2] = {z[0], z[1]};", "const {{ real }} y[2] = {z[0], z[2]};", False),
         ("b = rival < own ? own : rival;", "b = rival <= own ? own : rival;", True),
+        (
+            "f({{ n.a }} < {{ b }} ? {{ n.a }} : {{ b }});",
+            "f({{ n.a }} <= {{ b }} ? {{ n.a }} : {{ b }});",
+            True,
+        ),
+        (
+            "f({{ n.a }} < {{ b }} ? {{ n.a }} : {{ c }});",
+            "f({{ n.a }} <= {{ b }} ? {{ n.a }} : {{ c }});",
+            False,
+        ),
         ("b = rival < own ? own : other;", "b = rival <= own ? own : other;", False),
         ("z = z > {{ n.limit }} ? {{ n.limit }} : z;", "z = z >= {{ n.limit }} ? {{ n.limit }} : z;", True),
         ("return f(t < 0 ? 0 : t);", "return f(t < 1 ? 0 : t);", True),
