@@ -36,6 +36,7 @@ def rows_of(program: Program, X: Any, number: str, count: int = 30) -> Any:
     random, d = np.random.default_rng(1), program.n_features
     hostile = [np.full(d, one) for one in NUMBERS] + [random.choice(NUMBERS, d) for _ in range(16)]
     hostile += [np.where(np.arange(d) == j, np.nan, X[j]) for j in range(min(d, 6))]
+    hostile += [np.where(np.arange(d) == j, np.inf, X[j]) for j in range(min(d, 3))]
     near = (X[:20] + X[20:40]) / 2
     rows = np.vstack([X[:count], near, program.probes.reshape(-1, d), hostile])
     if given := program.input.number:

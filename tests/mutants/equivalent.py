@@ -94,6 +94,12 @@ REASONS: dict[str, str] = {
         "rows that fill up the last eight: nobody reads their sums"
     ),
     r"^c/host/leaves.*: since = 0;  ->  (since = 1)?;$": "sums move into double sooner",
+    r"^c/host/taylor.j2.*_table if n.along <= n.lanes else .*  ->  .*_table if n.along < n.lanes else": (
+        "each of as many rows as lanes has one block, by either form"
+    ),
+    r"_mm256_maskload_.* else 0 \}\}.*  ->  .*_mm256_maskload_.* else 1 \}\}": (
+        "the highest bit of a lane says whether it is read, and that is not set in 1"
+    ),
     chosen("<", "a : b"): SMALLER,
     chosen(">", "b : a"): SMALLER,
     chosen("<", "b : a"): LARGER,
