@@ -9,6 +9,7 @@ from tests.mutants.mutation import Mutant
 TYPE = r"(static |const )*(double|float|int|size_t|u?int\w+|\{\{ [\w.]+ \}\}) "
 ZERO = r"= \{ ?(?:\{0\}|0|\{\{- [\w.]+ -\}\}) ?\}"
 ZEROED = rf"(?:(?!=).|{ZERO})*"  # declarations, at most set to zero
+NAME = r"\{\{ [\w.]+ \}\}"
 PLACE = "one place more"
 PLUS = r"\{\{ [^}]* \+ "
 LARGER, SMALLER = (f"of two equal numbers either is the {one} one" for one in ("larger", "smaller"))
@@ -76,6 +77,14 @@ REASONS: dict[str, str] = {
     ),
     r"if \(norm < reach \* reach\) \{  ->  if \(norm <= reach": (
         "of a row as long as the reach the root is the reach"
+    ),
+    rf"(?P<all>{NAME}) - (?P<i>\w+) > (?P<n>{NAME}) \? (?P=i) \+ (?P=n) : (?P=all);  ->  .*"
+    r"(?P=all) - (?P=i) >= (?P=n) \? (?P=i) \+ (?P=n) : (?P=all);": "where both are equal, so are the ends",
+    r"^c/portable/taylor_votes.*score\[q\] < score\[found\[1\]\]\)\)  ->  .*score\[q\] <= score\[found": (
+        "of two rivals that beat the champion alike either may come next"
+    ),
+    r"^c/host/vote_orders.* least = score\[q\] < score\[least\] \? q : least;  ->  .*\? least : q;": (
+        "which of several rivals comes next: to be the label it must beat all others itself"
     ),
     chosen("<", "a : b"): SMALLER,
     chosen(">", "b : a"): SMALLER,

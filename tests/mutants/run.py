@@ -10,7 +10,7 @@ built under sanitizers; answers are held against the interpreter, and the test t
   elsewhere  if the compiler sees the same here: it is code for other processors
   slower     if answers are the same by more work, such as exact sums where a bound would do
   equivalent if `equivalent.py` says why nothing can tell it from the original
-  survived   else
+  survived   else; counted with those in no program, and those that the check cannot judge
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def mutated(mutant: Mutant, job: Job) -> dict[str, str] | tuple[str, str]:
             return dict(job.files())
     except EmitError as error:
         return "refused", str(error)
-    except (TemplateError, TypeError, ValueError, KeyError, IndexError) as error:
+    except (TemplateError, TypeError, ValueError, LookupError, ArithmeticError) as error:
         return "invalid", str(error)
 
 
@@ -153,12 +153,17 @@ def in_doubt(mutant: Mutant, used_by: list[Job]) -> tuple[str, str] | None:
 
 
 def doubtful(used_by: list[Job]) -> list[Job]:
-    """For each level of bounds the smallest emission of each profile, and the largest; not too many."""
+    """For each level of bounds the smallest emission of each profile, the largest, and one whose classes
+    beat each other in circles; not too many."""
     found: dict[tuple[str, str], list[Job]] = {}
     for job in used_by:
         if job.level:
             found.setdefault((job.level, job.request.profile), []).append(job)
-    jobs = [job for some in found.values() for job in dict.fromkeys((some[0], some[-1]))]
+    jobs = [
+        job
+        for some in found.values()
+        for job in dict.fromkeys((some[0], some[-1], *[one for one in some if "circles" in one.name][:1]))
+    ]
     return jobs[:: -(-len(jobs) // MOST_IN_DOUBT)] if jobs else []
 
 
@@ -192,6 +197,15 @@ def hidden(changed: list[tuple[Job, dict[str, str]]]) -> tuple[str, str] | None:
     with TemporaryDirectory() as folder:
         same = all(job.seen(files, Path(folder)) == seen(job) for job, files in changed)
     return ("elsewhere", "") if same else None
+
+
+def report(fates: Counter[str], seed: int, part: str) -> None:
+    """What became of all, and how many of those that differ are killed."""
+    tried, killed = fates.total(), fates["killed"] + fates["refused"]
+    print(", ".join(f"{count} {what}" for what, count in fates.most_common()))
+    meant = killed + fates["survived"] + fates["in no program"] + fates["not checked"]
+    share = f"{killed} of {meant} that differ are killed ({killed / max(1, meant):.1%})"
+    print(f"{tried} mutants of seed {seed}, part {part}: {share}")
 
 
 def main() -> None:
@@ -232,11 +246,7 @@ def main() -> None:
             file=sys.stderr,
         )
     kept.save()
-    tried, killed = fates.total(), fates["killed"] + fates["refused"]
-    print(", ".join(f"{count} {what}" for what, count in fates.most_common()))
-    meant = killed + fates["survived"] + fates["in no program"] + fates["not checked"]
-    share = f"{killed} of {meant} that differ are killed ({killed / max(1, meant):.1%})"
-    print(f"{tried} mutants of seed {asked.seed}, part {asked.part}: {share}")
+    report(fates, asked.seed, asked.part)
     sys.exit(1 if fates["survived"] else 0)
 
 

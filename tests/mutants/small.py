@@ -14,12 +14,14 @@ from programs.texts import KINDS, LABELS, TEXTS
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_selection import SelectKBest
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Matern, RationalQuadratic
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer, PowerTransformer
 from sklearn.svm import SVC, SVR, LinearSVC
 from targets.c_cases import FEATURES, RBF, as_it_is, normal_rows
 from targets.c_cases import program_of as small_program
@@ -285,6 +287,11 @@ def rare_programs() -> Programs:
     for name, (there, back) in {"log": (np.log, np.exp), "log1p": (np.log1p, np.expm1)}.items():
         model = TransformedTargetRegressor(SVR(), func=there, inverse_func=back)
         found[f"exponential {name}"] = sc.compile(model.fit(rows, np.exp(rows[:, 0]))), rows
+    powers = make_pipeline(PowerTransformer(), LinearSVC(random_state=0)).fit(rows, rows[:, 0] > 0)
+    powers[0].lambdas_[:2] = 0.0, 2.0  # where a power becomes a logarithm
+    found["powers at their ends"] = sc.compile(powers), rows
+    some = make_pipeline(Normalizer("max"), SelectKBest(k=2), LinearSVC(random_state=0))
+    found["some of a normalised row"] = sc.compile(some.fit(rows, rows[:, 0] > 0)), rows
     three = (rows[:, :3] > 0).astype(int) + (rows[:, :3] > 1)
     return found | {"three labels": (sc.compile(MultiOutputClassifier(SVC()).fit(rows, three)), rows)}
 
