@@ -19,8 +19,8 @@ def chosen(sign: str, then: str) -> str:
     """Of two numbers a and b one is taken, and nothing changed but what is done with equal ones."""
     number = r"[\w{}. -]+?"
     after = then.replace("a", "(?P=a)").replace("b", "(?P=b)")
-    old = rf"(?P<a>\b\w[\w.]*) {sign} (?P<b>{number}) \? {after}"
-    return rf"{old}.*  ->  .*\b(?P=a) {sign}= (?P=b) \? {after}"
+    old = rf"(?P<a>\b\w[\w.]*|{NAME}) {sign} (?P<b>{number}) \? {after}"
+    return rf"{old}.*  ->  .*(?<![\w.])(?P=a) {sign}= (?P=b) \? {after}"
 
 
 # Searched in `template:line: old  ->  new`.
@@ -86,13 +86,39 @@ REASONS: dict[str, str] = {
     r"^c/host/vote_orders.* least = score\[q\] < score\[least\] \? q : least;  ->  .*\? least : q;": (
         "which of several rivals comes next: to be the label it must beat all others itself"
     ),
+    r"^c/host/vote_orders.* known = last < .*  ->  .* known = last > ": (
+        "whether the champion before is known to be beaten: its bound, or exact sums, say the same"
+    ),
+    r"^c/host/vote_orders.*\(last > own\).*  ->  .*\(last >= own\)": "nobody comes next to himself",
+    r"^c/host/vote_orders.*: h\[i\] = \{\{ n.zero \}\};  ->  ;$": (
+        "rows that fill up the last eight: nobody reads their sums"
+    ),
+    r"^c/host/leaves.*: since = 0;  ->  (since = 1)?;$": "sums move into double sooner",
+    r"^c/host/taylor.j2.*_table if n.along <= n.lanes else .*  ->  .*_table if n.along < n.lanes else": (
+        "each of as many rows as lanes has one block, by either form"
+    ),
+    r"_mm256_maskload_.* else 0 \}\}.*  ->  .*_mm256_maskload_.* else 1 \}\}": (
+        "the highest bit of a lane says whether it is read, and that is not set in 1"
+    ),
     chosen("<", "a : b"): SMALLER,
     chosen(">", "b : a"): SMALLER,
     chosen("<", "b : a"): LARGER,
     chosen(">", "a : b"): LARGER,
 }
+# The same by template and macro, for lines that mean something else in another one.
+IN_MACRO: dict[tuple[str, str], dict[str, str]] = {
+    ("c/host/taylor_votes.j2", "plain_parts"): {
+        r"for \(size_t i = 0; i < count; i\+\+\) \{  ->  .*size_t i = 1; i < count": (
+            "whether a rival that is certainly better is found; without one, exact sums decide the same"
+        )
+    },
+}
 
 
 def reason(mutant: Mutant) -> str:
     """Why a mutant means the same; empty if it does not."""
-    return next((why for pattern, why in REASONS.items() if re.search(pattern, str(mutant))), "")
+    known = dict(REASONS)
+    for (template, macro), some in IN_MACRO.items():
+        if mutant.template == template and mutant.macro == macro:
+            known |= some
+    return next((why for pattern, why in known.items() if re.search(pattern, str(mutant))), "")

@@ -27,6 +27,7 @@ from tests.mutants.small import (
     steady_ties,
     text_programs,
 )
+from tests.mutants.unusual import constant_kernel, unusual_programs
 from tests.replay.cases import CASES, program_of
 
 
@@ -60,6 +61,8 @@ SMALL: dict[str, tuple[Callable[[], Programs], tuple[tuple[str, ...], ...]]] = {
     "long": (long_sums, ALL),
     "rare": (rare_programs, BOTH),
     "texts": (text_programs, (("portable",), ("device",), ("portable", "f64"))),
+    "unusual": (unusual_programs, (*BOTH, ("host", "f64"))),
+    "constant": (constant_kernel, (("device", "q15"),)),
 }  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from svmcompile.targets.c.api import row_type, takes_kernel
 from svmcompile.targets.kits import emit_kit
 from tests.crossing.driven import TYPES, run_driver, write_driver
 from tests.crossing.judged import Expected, judge, rows_of
-from tests.mutants.interface import DRIVER
+from tests.mutants.interface import interface_driver
 from tests.mutants.mutation import CONDITION, marked, read, templates
 from tests.mutants.worded import check_words, write_word_driver
 
@@ -138,21 +138,15 @@ class Job:
         """
         assert self.emitted.code
         code, strictly = self.emitted.code.program, how == "strictly"
-        if takes_kernel(code):  # rows are the caller's, but for those that are stored
-            write(files, folder)
-            (folder / "driver.c").write_text(ALONE)
-        else:
-            write_driver(files, code, folder)
-            (folder / "self_test.c").write_text(ALONE if self.program.several else self.shipped(files))
+        write_driver(files, code, folder)  # where the kernel is the caller's, rows hold its values
+        alone = takes_kernel(code) or self.program.several
+        (folder / "self_test.c").write_text(ALONE if alone else self.shipped(files))
         sanitize = ("-std=gnu99", *(flag for flag in SANITIZE if flag != "-std=c99"))
         for flags in {"best": self.levels[:1], "others": self.levels[1:]}.get(how, self.levels):
             style = (*(sanitize if strictly else ("-O0",)), *flags)
             build(folder, style, ("-c", "model.c"), ("driver.c", "model.o", "-o", "driver"))
-            if takes_kernel(code):
-                run([folder / "driver"])
-                continue
-            for name, both in run_driver(code, self.expected.rows, folder, WAIT).items():
-                for said in both:
+            for name, ways in run_driver(code, self.expected.rows, folder, WAIT).items():
+                for said in ways:
                     judge(self.expected, name, said)
             if strictly:
                 build(folder, style, ("self_test.c", "model.o", "-o", "self_test"))
@@ -160,7 +154,7 @@ class Job:
         if strictly:
             self.check_spoiled(files, folder)
         if strictly and "model_get(" in files["model.h"]:
-            (folder / "driver.c").write_text(DRIVER)
+            (folder / "driver.c").write_text(interface_driver(code, files["model.h"]))
             build(folder, style, ("driver.c", "model.o", "-o", "driver"))
             run([folder / "driver"])
         if how != "others" and (code.input.text or code.categories.texts):
@@ -197,8 +191,6 @@ class Job:
     def work(self, files: Mapping[str, str], folder: Path) -> int:
         """How many blocks of code run for the rows, in all instruction sets."""
         assert self.emitted.code
-        if takes_kernel(self.emitted.code.program):
-            return 0
         write_driver(files, self.emitted.code.program, folder)
         (folder / "counter.c").write_text(COUNTER)
         given = np.ascontiguousarray(self.expected.rows, dtype=TYPES[row_type(self.emitted.code.program)])

@@ -29,6 +29,8 @@ OF_SMALL = (
     "tests/targets/*.py",
     "tests/crossing/cases.py",
 )
+OF_UNUSUAL = (*OF_SMALL, "tests/mutants/unusual.py", "tests/crossing/test_sparse_models.py")
+UNUSUAL = ("unusual", "constant")
 OF_DOUBT = (*OF_SMALL, "tests/mutants/doubtful.py", "tests/accelerate/certain_cases.py")
 
 
@@ -62,7 +64,7 @@ def makers(cases: Iterable[str]) -> Iterator[tuple[str, Callable[[], Iterator[Jo
     for case in cases:
         yield f"replay {case}", partial(replayed, case), OF_REPLAY
     for group in SMALL:
-        yield group, partial(small, group), OF_SMALL
+        yield group, partial(small, group), OF_UNUSUAL if group in UNUSUAL else OF_SMALL
     yield "whole", whole, OF_SMALL
     yield "in doubt", in_doubt, OF_DOUBT
 

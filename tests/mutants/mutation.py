@@ -51,6 +51,13 @@ class Mutant:
     def __str__(self) -> str:
         return f"{self.template}:{self.line + 1}: {self.old.strip()}  ->  {self.new.strip() or 'nothing'}"
 
+    @property
+    def macro(self) -> str:
+        """The macro that the line is in; empty outside of macros."""
+        before = "".join(read(self.template).splitlines(keepends=True)[: self.line])
+        begun = re.findall(r"\{%-? macro (\w+)|\{%-? (endmacro)", before)
+        return begun[-1][0] if begun else ""
+
     def source(self) -> str:
         """The text of the template with its line changed."""
         lines = read(self.template).splitlines(keepends=True)

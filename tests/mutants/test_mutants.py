@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from itertools import islice
 from pathlib import Path
 
 import pytest
 from programs.taylor_votes import vote_of
+from sklearn.svm import SVC
 from targets.bounded_cases import voting_machine
 from targets.c_cases import normal_rows, program_of
 
+import svmcompile as sc
+from tests.crossing.driven import write_driver
 from tests.mutants import kept
 from tests.mutants.doubtful import doubtful
 from tests.mutants.equivalent import reason
+from tests.mutants.interface import interface_driver
 from tests.mutants.jobs import DOUBT, Job, instead, job, users
 from tests.mutants.mutation import Mutant, mutants, read, templates
 from tests.mutants.run import fate
-from tests.mutants.small import certain_planes
+from tests.mutants.small import certain_planes, text_programs
+from tests.mutants.worded import write_word_driver
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +125,16 @@ def test_jobs_are_kept_until_code_changes(
         ("double lanes[4] = {0}, total = 0;", "double lanes[4] = {0}, total = 1;", False),
         ("const {{ real }} y[2] = {z[0], z[1]};", "const {{ real }} y[2] = {z[0], z[2]};", False),
         ("b = rival < own ? own : rival;", "b = rival <= own ? own : rival;", True),
+        (
+            "f({{ n.a }} < {{ b }} ? {{ n.a }} : {{ b }});",
+            "f({{ n.a }} <= {{ b }} ? {{ n.a }} : {{ b }});",
+            True,
+        ),
+        (
+            "f({{ n.a }} < {{ b }} ? {{ n.a }} : {{ c }});",
+            "f({{ n.a }} <= {{ b }} ? {{ n.a }} : {{ c }});",
+            False,
+        ),
         ("b = rival < own ? own : other;", "b = rival <= own ? own : other;", False),
         ("z = z > {{ n.limit }} ? {{ n.limit }} : z;", "z = z >= {{ n.limit }} ? {{ n.limit }} : z;", True),
         ("return f(t < 0 ? 0 : t);", "return f(t < 1 ? 0 : t);", True),
@@ -128,6 +144,39 @@ def test_jobs_are_kept_until_code_changes(
 )
 def test_what_is_equivalent(old: str, new: str, is_same: bool) -> None:
     assert bool(reason(Mutant("c/portable/any.j2", 0, f"    {old}", f"    {new}"))) is is_same
+
+
+def test_a_reason_holds_in_its_macro_alone() -> None:
+    old, new = (f"    for (size_t i = {at}; i < count; i++) {{" for at in (0, 1))
+    template, loop = "c/host/taylor_votes.j2", "for (size_t i = 0; i < count; i++) {"
+    lines = [at for at, line in enumerate(read(template).splitlines()) if loop in line]
+    found = {one.macro: reason(one) for one in (Mutant(template, at, old, new) for at in lines)}
+    assert found["plain_parts"] and not found["second"] and len(found) == 2
+
+
+def test_drivers_call_every_function_of_the_header(tmp_path: Path) -> None:
+    """But typedefs, and functions that ask the caller's kernel, which those of rows call."""
+    X = normal_rows(60, "f64")
+    made = [job("two", program_of("rbf_two"), X, *how) for how in (("host",), ("device", "q15"))]
+    words = [(program, texts) for program, texts in text_programs().values()][:1]
+    made += [job("text", *words[0], "portable")]
+    products = X @ X[:30].T
+    asking = SVC(kernel="precomputed").fit(products[:30], X[:30, 0] > 0)
+    made += [job("asking", sc.compile(asking), products, "portable")]
+    never = set()
+    for one in made:
+        assert one.emitted.code
+        code, header = one.emitted.code.program, one.emitted.c["model.h"]
+        drivers = [interface_driver(code, header)] if "model_get(" in header else []
+        write_driver(one.emitted.c, code, tmp_path)
+        drivers.append((tmp_path / "driver.c").read_text())
+        if code.input.text:
+            write_word_driver(code, tmp_path)
+            drivers.append((tmp_path / "driver.c").read_text())
+        plain = re.sub(r"(?s)/\*.*?\*/|#define[^\n]*", "", header)
+        declared = set(re.findall(r"\b(model_\w+)\(", plain))
+        never |= {name for name in declared if not any(f"{name}(" in driver for driver in drivers)}
+    assert never <= {"model_kernel", "model_predict_with", "model_decision_function_with"}
 
 
 def test_mutants_change_code_alone() -> None:
