@@ -37,7 +37,7 @@ FLOORS = (
 FLOOR = {part: number for number, parts in enumerate(FLOORS) for part in parts}
 # Lines of package and templates, those for auto and explore apart: these numbers may only fall, unless
 # something wholly new brings lines of its own. Lower them whenever the code has become shorter.
-BUDGETS, SLACK = {True: 3_535, False: 80_430}, 500
+BUDGETS, SLACK = {True: 3_549, False: 80_518}, 500
 HEAVY = (
     "numpy",
     "scipy",

@@ -16,7 +16,7 @@ TYPES = {
     "float": "number",
     "bool": "true or false",
     "Numbers": "numbers",
-    "ShareList": "numbers",
+    "ShareList": "shares",
     "CalibrationRows": "data file",
 }
 

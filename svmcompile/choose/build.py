@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmcompile.accelerate.registry import method, tuned
+from svmcompile.accelerate.registry import method
 from svmcompile.choose.candidates import Candidate
 from svmcompile.choose.statistics import TESTS, expected, loss_bound
 from svmcompile.choose.wishes import Wishes
@@ -95,9 +95,8 @@ def build_all(given: Task | Path, group: Sequence[Candidate]) -> list[tuple[Reco
 
 
 def _compile(task: Task, candidate: Candidate) -> Program | SvmCompileError:
-    options = tuned(candidate.method, candidate.options, candidate.profile)
     try:
-        program = compile_svm(task.svm, candidate.method, task.fit, options)
+        program = compile_svm(task.svm, candidate.method, task.fit, candidate.tuned)
     except SvmCompileError as error:
         return error
     exact = compile_svm(task.svm, "exact", None, {})

@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from svmcompile.accelerate.registry import method as find_method
-from svmcompile.choose.wishes import Wishes
+from svmcompile.accelerate.registry import tuned
+from svmcompile.choose.wishes import Limits, Wishes
 from svmcompile.errors import OptionError
 from svmcompile.model.svm import SVM
 
 TARGETS = (0.99, 0.995, 0.999)  # agreement that methods with such an option aim at
 LEAST_BUDGET, BUDGET_STEP = 2.0, 2**0.5  # vectors of a reduced set, and how much more the next step has
 SMALL, STEPS = 8192, 2000  # bytes of tables of a small model, where no limit is given; its training
+CODE = 1024  # bytes in flash of the code of a small model, at least
 COARSE, FINE = 3, 7  # steps of the ladder: the first come before other methods, the last after all
 DOUBLE_METHODS = ("exact", "anytime", "certified")  # that keep labels on a device with double in software
 
@@ -49,6 +51,11 @@ class Candidate:
     def family(self) -> tuple[Any, ...]:
         """Candidates of one ladder: all but the step is the same."""
         return (self.method, self.precision, self.tables, self.target, self.soft_double)
+
+    @property
+    def tuned(self) -> dict[str, Any]:
+        """The options that its method runs with, as `compile` runs it."""
+        return tuned(self.method, self.options, self.profile, self.precision)
 
     def words(self) -> list[str]:
         """The options of the command line that make it."""
@@ -129,9 +136,9 @@ def _ways(svm: SVM, wishes: Wishes) -> Iterator[tuple[str, dict[str, Any], float
         yield "anytime", {}, None
     if may_differ and svm.kernel.kind != "linear":  # exact is linear then
         yield "linear", {}, None
-    if may_differ and (room or wishes.device or "proto" in wishes.methods):  # it is for kilobytes
-        for part in (1, 4):
-            yield "proto", {"max_bytes": (room or SMALL) // part, "steps": STEPS}, None
+    # It is for kilobytes.
+    protos = _protos(limits) if may_differ and (room or wishes.device or "proto" in wishes.methods) else []
+    yield from protos[:1]
     reduced = _reduced(svm.n_vectors) if may_differ else []
     yield from reduced[:COARSE]
     if may_differ and classifies:
@@ -139,6 +146,7 @@ def _ways(svm: SVM, wishes: Wishes) -> Iterator[tuple[str, dict[str, Any], float
         yield "metric-tree", {}, None
         for target in _targets(limits.agreement):
             yield "metric-tree", {"guard": "target", "target": target}, target
+    yield from protos[1:]
     yield from reduced[COARSE:FINE]
     if may_differ and classifies:
         yield "sv-tree", {"fallback": True}, None
@@ -154,6 +162,14 @@ def _ways(svm: SVM, wishes: Wishes) -> Iterator[tuple[str, dict[str, Any], float
 def _targets(agreement: float | None) -> list[float]:
     """Aims of methods that have one; above the limit by half of what it leaves open."""
     return list(TARGETS) if agreement is None else [round(1 - (1 - agreement) / 2, 6), agreement]
+
+
+def _protos(limits: Limits) -> list[tuple[str, dict[str, Any], float | None]]:
+    """Programs of few bytes: small ones only where limits on labels say which are too small."""
+    flash = limits.flash and max(limits.flash - CODE, limits.flash // 2)
+    room = min((size for size in (limits.max_bytes, flash) if size), default=SMALL)
+    sizes = [max(1, room // part) for part in ((4, 1, 16) if limits.on_labels else (4, 1))]
+    return [("proto", {"max_bytes": size, "steps": STEPS}, float(size)) for size in sizes]
 
 
 def _reduced(vectors: int) -> list[tuple[str, dict[str, Any], float | None]]:

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmcompile import __version__
-from svmcompile.accelerate.registry import tuned
 from svmcompile.choose.build import Judged, Record, Task
 from svmcompile.choose.candidates import Candidate, candidates
 from svmcompile.choose.decide import Decision, decide, mark_dominated, nearest
@@ -60,7 +59,7 @@ class Choice:
         """The winner's program, built as it was."""
         one = self.candidate
         fit = rows.data.take(self.parts.fit)
-        return compile_svm(model.trained(), one.method, fit, tuned(one.method, one.options, one.profile))
+        return compile_svm(model.trained(), one.method, fit, one.tuned)
 
 
 @dataclass(frozen=True, slots=True)

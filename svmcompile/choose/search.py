@@ -218,7 +218,7 @@ def grouped(found: Sequence[Candidate]) -> list[Group]:
     """Candidates that differ in form only, together: their method runs once."""
     groups: dict[tuple[Any, ...], list[Candidate]] = {}
     for one in found:
-        groups.setdefault((one.method, tuple(one.options.items()), one.profile), []).append(one)
+        groups.setdefault((one.method, tuple(one.tuned.items()), one.profile), []).append(one)
     return [tuple(group) for group in groups.values()]
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from svmcompile import api
+from svmcompile.accelerate.registry import tuned
+from svmcompile.commands.helping import settings
 from svmcompile.commands.options import CompileOptions
 from svmcompile.data import Data
 from svmcompile.device.cost import DeviceOptions, device_cost, rows_for, shortfalls
@@ -105,10 +107,13 @@ def _room(svm: SVM, cost: Mapping[str, Any], wanted: DeviceOptions) -> int:
 def _try(asked: Asked, change: Change, wanted: DeviceOptions) -> dict[str, Any] | None:
     """The cost of a change; None where it cannot be made."""
     X, program = None if asked.data is None else asked.data.X, asked.program
-    model = asked.model if asked.model.svm else None
+    model, other = asked.model if asked.model.svm else None, change.method != asked.options.method
+    given = change.options if other else settings(asked.options.set_)
+    options = tuned(change.method, given, "device", change.precision)
     try:
-        if change.method != asked.options.method and model:
-            program = api.compile(model, method=change.method, X=X, **change.options)
+        if model and (other or "precision" in options):
+            y = None if asked.data is None else asked.data.y
+            program = api.compile(model, method=change.method, X=X, y=y, **options)
         files = api.emit(
             program, "c", asked.name, change.precision, "device", X=X, model=model,
             soft_double=asked.options.soft_double, held_out=asked.held,

@@ -45,6 +45,11 @@ def verify(report: Report, options: given.VerifyOptions) -> None:
             lines["accuracy"].append(f"{form} {one['accuracy']:.2%}")
         if one["max_probability_error"] is not None:
             lines["worst error of probabilities"].append(f"{form} {figure(one['max_probability_error'])}")
+        if one["max_extra_error"] is not None:
+            share = one["max_extra_error_over_bound"]
+            of_bound = "" if share is None else f" ({figure(share)} of bound)"
+            worst = f"{form} {figure(one['max_extra_error'])}{of_bound}"
+            lines.setdefault(f"worst error of {report['extra_output']}", []).append(worst)
         each = one["agreement_by_target"]
         lines["targets"] += [f"{form} {at}: {share:.2%}" for at, share in enumerate(each) if share < 1]
     console.print(table)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
 
 from svmcompile.errors import EmitError, OptionError
 from svmcompile.files import atomic
@@ -27,8 +27,9 @@ def write_files(files: Mapping[str, str | bytes], folder: Path, in_place: bool =
 
     A process killed at any instant leaves all old files or all new ones: a complete folder is staged
     beside and swapped in one step. Everything else in the folder stays, permission bits too. Files that
-    have their content already are not touched. Writers to the same folder wait for each other, and clear up
-    after those that were killed.
+    have their content already are not touched. A folder inside that is a link is refused; a file
+    that is one is replaced. Writers to the same folder wait for each other, and clear up after those that
+    were killed.
 
     The swap makes the folder another one of the same name, so it is not done where that would surprise: if
     a process works in it (its current folder), it is or contains the user's home, is a mount point or holds
@@ -59,6 +60,7 @@ def _write(contents: Mapping[str, bytes], folder: Path, in_place: bool) -> None:
 
 
 def _replace(contents: Mapping[str, bytes], folder: Path, in_place: bool) -> None:
+    _check_links(contents, folder)
     changed = {path: data for path, data in contents.items() if not atomic.has_content(folder / path, data)}
     _check_ways(changed, folder)
     if in_place or len(changed) == 1:  # a single rename is all or nothing by itself
@@ -68,6 +70,16 @@ def _replace(contents: Mapping[str, bytes], folder: Path, in_place: bool) -> Non
             swap_folder(changed, folder)
         except CannotSwap:
             replace_in_place(changed, folder)
+
+
+def _check_links(paths: Iterable[str], folder: Path) -> None:
+    """Refuse folders inside that are links: files would be written to wherever they lead."""
+    inside = {folder / above for path in paths for above in PurePosixPath(path).parents[:-1]}
+    for above in sorted(inside):
+        if above.is_symlink():
+            raise EmitError(
+                f"{above}: is a link, and files are to be written into this folder; remove the link"
+            )
 
 
 def _check_ways(changed: Mapping[str, bytes], folder: Path) -> None:

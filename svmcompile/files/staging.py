@@ -81,7 +81,7 @@ def highest_missing(folder: Path) -> Path:
 def swap_folder(changed: Mapping[str, bytes], folder: Path) -> None:
     """These files into an existing folder, all at once; `CannotSwap` where that is impossible."""
     try:
-        allowed = may_swap(folder, changed)
+        allowed = may_swap(folder)
     except OSError as error:
         raise CannotSwap from error
     if not allowed:
@@ -98,7 +98,7 @@ def swap_folder(changed: Mapping[str, bytes], folder: Path) -> None:
     atomic.sync_folder(folder.parent)
 
 
-def may_swap(folder: Path, changed: Mapping[str, bytes] | None = None) -> bool:
+def may_swap(folder: Path) -> bool:
     """Would nobody be surprised if the folder became another one of the same name?"""
     if sys.platform not in ("linux", "darwin") or os.path.ismount(folder):
         return False
@@ -109,12 +109,10 @@ def may_swap(folder: Path, changed: Mapping[str, bytes] | None = None) -> bool:
     status = folder.stat()
     if status.st_mode & stat.S_ISVTX:  # shared by users, like a folder for temporary files
         return False
-    for count, (path, kind) in enumerate(_entries(folder), start=1):
+    for count, (_, kind) in enumerate(_entries(folder), start=1):
         plain = stat.S_IFMT(kind.st_mode) in KINDS and kind.st_dev == status.st_dev
         if count > MAX_ENTRIES or not plain:
             return False
-        if stat.S_ISLNK(kind.st_mode) and any(name.startswith(f"{path}/") for name in changed or ()):
-            return False  # a file is to be written behind the link
     return True
 
 

@@ -18,6 +18,7 @@ from svmcompile.data.text import NO_TEXT, Text, is_text
 from svmcompile.errors import OptionError, ReadError
 from svmcompile.flow.held_out import hold_out
 from svmcompile.ir.arithmetic import Array, nearest_float32
+from svmcompile.ir.bounds import EXTRA
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Claim, Program
 from svmcompile.ir.store import MAGIC, from_bytes
@@ -95,7 +96,10 @@ class Opened:
         original = load_original(self.source, svm)
         if original is None:
             return f"interpreter of {svm.source.kind}", exact
-        return original.name, replace(original, exact=exact)
+        # What the estimator does not give as it stands, as within a search, its definition gives.
+        lacking = {name: method for name, method in EXTRA.items() if getattr(original, method) is None}
+        own = {method: getattr(exact, method) for name, method in lacking.items() if exact.output(name)}
+        return original.name, replace(original, exact=exact, **own)
 
     def data(self, X: Any, y: Any = None) -> Data | None:
         """Rows and labels as given from Python, checked against the model."""

@@ -37,11 +37,12 @@ from svmcompile.ir.node import At
 from svmcompile.ir.program import Program
 
 SECOND_ORDER = 1.01  # makes up for products of errors, which the analysis leaves out
+EXTRA = {"samples": "score_samples", "deviation": "predict_std"}  # outputs of one number, and functions
 AT_THE_END = 0.01  # of a whole number, by which float rounding may take an end of the range beyond it
 
 
 class Bounds(NamedTuple):
-    """Bounds on the errors of scores (or values) and probabilities, and which rows may get another label.
+    """Bounds on the errors of what a row gets, and which rows may get another label.
 
     A bound is infinite where rounding may decide, as when it changes how often an iteration runs.
     """
@@ -49,6 +50,7 @@ class Bounds(NamedTuple):
     scores: Array  # [rows, scores]
     unstable: NDArray[np.bool_]  # [rows]
     probabilities: Array  # [rows, classes]; without columns where there are none
+    extra: Array  # [rows, 1], of raw scores or standard deviations; without columns where there are none
 
 
 def error_bounds(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
@@ -78,7 +80,8 @@ def _chunk(program: Program, rows: NDArray[Any], number: Number) -> Bounds:
     none = np.zeros((len(x), 0))
     scores = errors.get("scores", errors.get("value", none))
     unstable = np.logical_or.reduce([end.unstable for end in ends])
-    return Bounds(scores, unstable, errors.get("probabilities", none))
+    extra = next((errors[name] for name in EXTRA if name in errors), none)
+    return Bounds(scores, unstable, errors.get("probabilities", none), extra)
 
 
 def fixed_bounds(
@@ -104,7 +107,13 @@ def fixed_bounds(
         if known := node.whole_error(At(node, program.tables, read), error):
             found[:], near = known
     found[outside] = np.inf
-    return Bounds(found, near | outside, np.zeros((len(rows), 0)))
+    extra = found[:, : bool(extra_output(program))]  # raw scores are scores and a constant
+    return Bounds(found, near | outside, np.zeros((len(rows), 0)), extra)
+
+
+def extra_output(program: Program) -> str | None:
+    """The function of what a row gets beside label, scores and probabilities."""
+    return next((method for name, method in EXTRA.items() if program.output(name)), None)
 
 
 def is_exact(program: Program) -> bool:

@@ -42,6 +42,8 @@ class Original:
     predict: Run
     decision_function: Run | None
     predict_proba: Run | None = None
+    score_samples: Run | None = None
+    predict_std: Run | None = None
     exact: Any = None  # the program of what the library adds up, for its rounding errors
     precision: Number = "f64"  # what the library computes in
 
@@ -108,13 +110,13 @@ def _from_estimator(estimator: Any, svm: SVM) -> Original:
     if not hasattr(estimator, "predict"):
         raise UnsupportedError(f"{type(estimator).__name__} cannot predict; pass the fitted estimator")
 
-    def runner(method: str) -> Run:
+    def runner(method: str, **options: Any) -> Run:
         def run(data: Any) -> NDArray[Any]:
             with warnings.catch_warnings():
                 # The rows are in the model's order already, perhaps without their names.
                 warnings.filterwarnings("ignore", message=".*feature names", category=UserWarning)
                 rows = _named(rows_of(data, svm), svm)
-                return side_by_side(_answer(lambda: getattr(estimator, method)(rows)))
+                return side_by_side(_answer(lambda: getattr(estimator, method)(rows, **options)))
 
         return run
 
@@ -125,7 +127,17 @@ def _from_estimator(estimator: Any, svm: SVM) -> Original:
     predict = (
         _most_probable(probabilities, svm) if svm.most_probable and probabilities else runner("predict")
     )
-    return Original(svm.source.kind, predict, offered("decision_function"), probabilities)
+    samples = offered("score_samples") if svm.sample_offset is not None else None
+    both = runner("predict", return_std=True) if _tells_deviations(estimator) else None
+    deviation = (lambda data: np.asarray(both(data)[1])) if both else None
+    scores = offered("decision_function")
+    return Original(svm.source.kind, predict, scores, probabilities, samples, deviation)
+
+
+def _tells_deviations(estimator: Any) -> bool:
+    """Whether it, or the last step of a pipeline, gives standard deviations where it predicts."""
+    last = getattr(estimator, "steps", [(None, estimator)])[-1][1]
+    return type(last).__name__ == "GaussianProcessRegressor"
 
 
 def _answer(call: Callable[[], Any]) -> Any:

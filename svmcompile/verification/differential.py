@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 
 from svmcompile.data.rows import side_by_side
 from svmcompile.errors import VerifyError
-from svmcompile.ir.arithmetic import ARITHMETIC, FIXED, Number
+from svmcompile.ir.arithmetic import FIXED, Number
 from svmcompile.ir.bounds import (
     Bounds,
-    error_bounds,
+    extra_output,
     fixed_bounds,
     is_exact,
     within_range,
-    within_stated_range,
 )
 from svmcompile.ir.graph import maker
 from svmcompile.ir.interpret import interpret, interpret_values
@@ -36,6 +35,7 @@ from svmcompile.verification.figures import (
     differing_rows,
     worst_error,
 )
+from svmcompile.verification.limits import limited, summed_by_original
 from svmcompile.verification.texts import are_texts, bounded, finite_rows, in_type
 
 # Figures of a comparison that are None where there is nothing to compare.
@@ -43,12 +43,7 @@ ERRORS = (
     "max_decision_error", "max_error_over_bound", "max_probability_error",
     "max_probability_error_over_bound", "error_over_bound_off_program",
 )  # fmt: skip
-# The original rounds as well: its sums carry an error like that of our own float64.
-ORIGINAL_SHARE = 8
-# How much larger the bounds of a program may be than those of programs made anew of the original.
-TRUSTED_SHARE = 4.0
-FIXED_SHARE = 1.25  # in whole numbers, whose scales differ by what is tried on rows
-VALUES = ("scores", "probabilities")
+EXTRA_ERRORS = ("max_extra_error", "max_extra_error_over_bound", "extra_error_over_bound_off_program")
 CHUNK_FLOPS = 200_000_000  # of the model as trained, per chunk of rows
 
 
@@ -83,6 +78,9 @@ class Comparison:
     max_probability_error_over_bound: float | None
     labels_off_program: int  # that differ from the interpreter's beyond rounding
     error_over_bound_off_program: float | None
+    max_extra_error: float | None  # of score_samples or predict_std
+    max_extra_error_over_bound: float | None
+    extra_error_over_bound_off_program: float | None
     accuracy: float | None  # against given labels; R^2 is not computed for regressors
     accuracy_interval: tuple[float, float] | None
     broken: tuple[str, ...]
@@ -98,6 +96,7 @@ class Report:
     rows: int
     rows_not_finite: int
     stated_error: float | None  # of decision values in whole numbers, at worst
+    extra_output: str | None  # score_samples or predict_std, where the program gives them
     labels_unknown: int  # rows whose given label is no class of the model
     accuracy_of_reference: float | None
     comparisons: tuple[Comparison, ...]
@@ -138,18 +137,17 @@ def compare(
     with steps("verifying", passes * len(kept)) as advance:
         expected = _Expected.of(program, _Chunked(reference[1], program, advance), kept)
         meant = _Expected.of(program, _Chunked(program, program, advance), kept)
-        exact, bounds = _summed_by_original(program, reference[1]), {}
+        exact, bounds = summed_by_original(program, reference[1]), {}
         for number in numbers:
             coarse = original if number == "f64" else number
-            bounds[number] = bounded(kept, _limited, program, coarse, exact, trusted)
+            bounds[number] = bounded(kept, limited, program, coarse, exact, trusted)
             advance(len(kept))
         measured = _measure(program, kept, reference[1])
         comparisons = []
         for backend in backends:
             known = bounds[backend.precision]
             ready = replace(backend, runner=_Chunked(backend.runner, program, advance))
-            told = (known, _own(known, program), program, truth, measured)
-            comparisons.append(_compare_one(ready, expected, meant, *told))
+            comparisons.append(_compare_one(ready, expected, meant, known, program, truth, measured))
     return Report(
         name=name,
         reference=reference[0],
@@ -157,6 +155,7 @@ def compare(
         rows=len(kept),
         rows_not_finite=int((~finite).sum()),
         stated_error=program.origin.details.get("fixed", {}).get("error"),
+        extra_output=extra_output(program),
         labels_unknown=count_unknown(truth, program),
         accuracy_of_reference=accuracy_of(expected.labels, truth, program),
         comparisons=tuple(comparisons),
@@ -201,6 +200,7 @@ class _Expected:
     labels: NDArray[Any]
     scores: NDArray[Any] | None
     probabilities: NDArray[Any] | None
+    extra: NDArray[Any] | None
 
     @classmethod
     def of(cls, program: Program, original: Any, rows: NDArray[Any]) -> _Expected:
@@ -213,70 +213,9 @@ class _Expected:
             scores = _values(original, "decision_function", rows)
         wanted = program.output("probabilities")
         probabilities = _values(original, "predict_proba", rows) if wanted else None
-        return cls(rows, labels, None if scores is None else scores.reshape(len(rows), -1), probabilities)
-
-
-def _summed_by_original(program: Program, original: Any) -> Program | None:
-    """What the original adds up, where it may round more than the program.
-
-    So it is where the program has fewer kernels, as after collapsing a linear one: large coefficients
-    that cancel round in the original alone. Or where steps make new features, which are centred here.
-    """
-    exact = original if isinstance(original, Program) else getattr(original, "exact", None)
-    if exact is None or program.claim is not Claim.EXACT:
-        return None
-    fewer = program.cost().max_kernel_evaluations < exact.cost().max_kernel_evaluations
-    return exact if fewer or any(node.makes_features for node in exact.body) else None
-
-
-def _bounds(program: Program, rows: NDArray[Any], precision: Number, exact: Program | None) -> Bounds:
-    """How far rounding may move a backend and the original apart."""
-    if program.number in FIXED:
-        return fixed_bounds(program, rows)
-    own = error_bounds(program, rows, precision)
-    share = 1 + ORIGINAL_SHARE * ARITHMETIC["f64"].u / ARITHMETIC[precision].u
-    if exact is None:
-        return Bounds(share * own.scores, own.unstable, share * own.probabilities)
-    original = error_bounds(exact, rows, "f64")
-    return Bounds(
-        share * own.scores + ORIGINAL_SHARE * original.scores,
-        own.unstable | original.unstable,
-        share * own.probabilities + ORIGINAL_SHARE * original.probabilities,
-    )
-
-
-def _limited(
-    rows: NDArray[Any], program: Program, number: Number, exact: Program | None, trusted: Sequence[Program]
-) -> Bounds:
-    """The bounds, and no more than programs made of the original give."""
-    bounds = _bounds(program, rows, number, exact)
-    if program.number in FIXED and trusted:
-        return _fixed_limited(program, trusted, rows)
-    if program.number in FIXED or program.claim is not Claim.EXACT or not trusted:
-        return bounds
-    every = [_bounds(one, rows, number, trusted[-1]) for one in trusted]
-    unstable = bounds.unstable & np.logical_or.reduce([one.unstable for one in every])
-    most = {name: _most(bounds, every, name) for name in VALUES}
-    return bounds._replace(unstable=unstable, **most)
-
-
-def _most(bounds: Bounds, every: Sequence[Bounds], name: str) -> NDArray[Any]:
-    """Bounds on values, no more than a multiple of those of programs that give as many."""
-    own: NDArray[Any] = getattr(bounds, name)
-    alike = [value for one in every if (value := getattr(one, name)).shape == own.shape]
-    return np.asarray(np.minimum(own, TRUSTED_SHARE * np.maximum.reduce(alike))) if alike else own
-
-
-def _fixed_limited(program: Program, trusted: Sequence[Program], rows: NDArray[Any]) -> Bounds:
-    """In whole numbers: the error stated, as far as the original's own over the same range allows it."""
-    inside = within_stated_range(program, rows)
-    if not inside.any():
-        raise VerifyError(
-            "no row is within the range of each feature that the program states, so its error cannot be "
-            "checked; give rows like those it was compiled with, or compile it for these"
-        )
-    stated, *others = (one.origin.details["fixed"]["error"] for one in (program, *trusted))
-    return fixed_bounds(program, rows, min(stated, FIXED_SHARE * max(others)), inside)
+        extra = _extra(program, original, rows)
+        scores = None if scores is None else scores.reshape(len(rows), -1)
+        return cls(rows, labels, scores, probabilities, extra)
 
 
 class _Measured(NamedTuple):
@@ -313,7 +252,7 @@ def _own(bounds: Bounds, program: Program) -> Bounds:
     """How far a backend may be from the interpreter: in whole numbers nothing is rounded twice."""
     if program.number not in FIXED or not is_exact(program):
         return bounds
-    return Bounds(np.zeros_like(bounds.scores), np.zeros_like(bounds.unstable), bounds.probabilities)
+    return bounds._replace(scores=np.zeros_like(bounds.scores), unstable=np.zeros_like(bounds.unstable))
 
 
 def _values(runner: Any, method: str, rows: NDArray[Any]) -> NDArray[Any] | None:
@@ -321,12 +260,19 @@ def _values(runner: Any, method: str, rows: NDArray[Any]) -> NDArray[Any] | None
     return None if function is None else side_by_side(function(rows)).astype(np.float64)
 
 
+def _extra(program: Program, runner: Any, rows: NDArray[Any]) -> NDArray[Any] | None:
+    """Raw scores or standard deviations, [rows, 1]."""
+    method = extra_output(program)
+    found = _values(runner, method, rows) if method else None
+    return None if found is None else found.reshape(len(rows), -1)
+
+
 def _compare_one(
-    backend: Backend, expected: _Expected, meant: _Expected, bounds: Bounds, own: Bounds, program: Program,
+    backend: Backend, expected: _Expected, meant: _Expected, bounds: Bounds, program: Program,
     truth: NDArray[Any] | None, measured: _Measured | None,
 ) -> Comparison:  # fmt: skip
-    labels = side_by_side(backend.runner.predict(expected.rows))
-    figures: dict[str, Any] = dict.fromkeys(ERRORS)
+    own, labels = _own(bounds, program), side_by_side(backend.runner.predict(expected.rows))
+    figures: dict[str, Any] = dict.fromkeys(ERRORS + EXTRA_ERRORS)
     differing = off = np.zeros(len(labels), dtype=bool)
     scores: NDArray[Any] | None = labels
     if program.labels is not None:
@@ -337,8 +283,7 @@ def _compare_one(
         scores = scores.astype(float).reshape(len(labels), -1)
         if scores.shape != expected.scores.shape:
             raise VerifyError(f"scores have shape {scores.shape}, the original's {expected.scores.shape}")
-        # Rounding must not make scores jump. In whole numbers they have a stated error on every row but
-        # those without any bound.
+        # Rounding must not make scores jump; in whole numbers their error is stated, where it is bounded.
         steady = np.isfinite(bounds.scores).all(axis=1) if program.number in FIXED else ~bounds.unstable
         worst = worst_error(scores, expected.scores, bounds.scores, steady)
         figures |= dict(zip(ERRORS, worst if _promises_values(program) else worst[:1], strict=False))
@@ -351,6 +296,7 @@ def _compare_one(
         known = np.isfinite(bounds.probabilities).all(axis=1)
         worst = worst_error(found, expected.probabilities, bounds.probabilities, known)
         figures |= dict(zip(ERRORS[2:], worst if program.claim is Claim.EXACT else worst[:1], strict=False))
+    figures |= _extra_errors(backend, expected, meant, bounds, program)
     figures |= {"max_decision_error": measured.error} if measured else {}
     beyond = int((differing & ~bounds.unstable).sum())
     figures["labels_off_program"] = int((off & ~own.unstable).sum())
@@ -373,6 +319,25 @@ def _compare_one(
     )
 
 
+def _extra_errors(
+    backend: Backend, expected: _Expected, meant: _Expected, bounds: Bounds, program: Program
+) -> dict[str, float]:
+    """Errors of raw scores or standard deviations, and over the bounds of what is promised."""
+    method = extra_output(program)
+    if method is None:
+        return {}
+    found = _extra(program, backend.runner, expected.rows)
+    if found is None or expected.extra is None or meant.extra is None:
+        lacks = backend.name if found is None else "the original"
+        raise VerifyError(f"the program gives {method}, and {lacks} does not")
+    steady = np.isfinite(bounds.extra).all(axis=1)
+    worst = worst_error(found, expected.extra, bounds.extra, steady)
+    if _promises_values(program):
+        return dict(zip(EXTRA_ERRORS[:2], worst, strict=True))
+    off = worst_error(found, meant.extra, bounds.extra, steady)
+    return {EXTRA_ERRORS[0]: worst[0], EXTRA_ERRORS[2]: off[1]}
+
+
 def _promises_values(program: Program) -> bool:
     """Whether the claim is about decision values too, so that their error has a bound to keep."""
     stated = program.origin.details.get("fixed", {}).get("claim")
@@ -383,6 +348,8 @@ def _broken(program: Program, differing: int, beyond: int, figures: Mapping[str,
     """What the claim does not allow; in whole numbers, what an exact program states of its error."""
     exact, stated = program.claim is Claim.EXACT, program.origin.details.get("fixed", {}).get("claim")
     score, score_share, chance, chance_share, off_share = (figures[key] or 0.0 for key in ERRORS)
+    extra, extra_share, extra_off = (figures[key] or 0.0 for key in EXTRA_ERRORS)
+    method, allowed = extra_output(program), "the stated error" if stated else "rounding explains"
     off, values = figures["labels_off_program"], f"decision values differ by {score:.3g}, more than"
     problems = (
         (exact and beyond, f"{beyond} labels differ beyond rounding"),
@@ -391,6 +358,8 @@ def _broken(program: Program, differing: int, beyond: int, figures: Mapping[str,
         (program.claim is Claim.SAME_LABEL and differing, f"{differing} labels differ"),
         (not exact and off, f"{off} labels are not the program's, beyond rounding"),
         (not exact and off_share > 1, "decision values are not the program's, beyond rounding"),
+        (extra_share > 1, f"{method} differs by {extra:.3g}, more than {allowed}"),
+        (extra_off > 1, f"{method} is not the program's, beyond rounding"),
         (stated == Claim.EXACT.value and score_share > 1, f"{values} the stated error"),
     )
     return tuple(text for broken, text in problems if broken)

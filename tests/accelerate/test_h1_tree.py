@@ -195,7 +195,7 @@ def test_paper_form():
         ({"tau": -0.5}, "tau must be -1"),
         ({"target": 1.5}, "target must be between"),
         ({"hard_weight": 0.5}, "hard_weight must be at least 1"),
-        ({"reduced": "0.1,2"}, "'0.1,2' is not a ShareList"),
+        ({"reduced": "0.1,2"}, "reduced must be .*'0.1,2'"),
         ({"max_nodes": -1}, "max_nodes must be at least 0"),
         ({"proven": True, "end": "label"}, "proven=true is for end=svm"),
         ({"centres": 0}, "centres must be from"),

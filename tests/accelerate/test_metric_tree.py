@@ -217,7 +217,7 @@ def test_bad_rows_are_refused():
         ({"eps": 1.5}, "eps"),
         ({"eps": float("nan")}, "eps must be -1 or at least 0 and below 1, got nan"),
         ({"min_leaf": -1}, "min_leaf"),
-        ({"max_leaves": "many"}, "not a int"),
+        ({"max_leaves": "many"}, "max_leaves must be a whole number"),
         ({"max_depth": -1}, "max_depth must be at least 0"),
         ({"target": 1}, "target"),
         ({"confidence": 0}, "confidence"),

@@ -129,10 +129,11 @@ LABELS: dict[str, Any] = {
     "float": np.array([-1.0, 1.0, 1e6]),
     "bool": np.array([False, True, True]),
 }
+SMALL, LARGE = 2048, 60_000  # bytes of proto: few enough for weights of four bits, and for every case
 OPTIONS: dict[str, dict[str, Any]] = {
     "anytime": {"force": True},
     "certified": {"force": True},
-    "proto": {"max_bytes": 40_000, "steps": 100, "synthetic_rows": 0},
+    "proto": {"steps": 100, "synthetic_rows": 0},
     "reduced-set": {"budget": "12"},
     "dtsvm": {"jobs": 1},
 }
@@ -275,10 +276,17 @@ def fitted(estimator: str, steps: str, kind: str, labels: str) -> tuple[Any, Any
 
 
 @cache
-def compiled(estimator: str, steps: str, kind: str, labels: str, method: str) -> Program:
+def compiled(
+    estimator: str, steps: str, kind: str, labels: str, method: str, number: str, profile: str
+) -> Program:
+    """What a method makes; number type and profile where it asks for them."""
     model, X, y = fitted(estimator, steps, kind, labels)
     given = {"y": y} if estimator not in VALUE else {}
     options = OPTIONS.get(method, {}) | WAYS.get(method, {})
+    if method == "proto":
+        options |= {"precision": number, "tune": "host" if profile == "host" else "portable"}
+        more = estimator == "stacking" or steps in CODED  # whose own tables take more
+        options["max_bytes"] = SMALL if number == "q7" and not more else LARGE
     if estimator in HAVE_CHANCES and method in BENDING:
         options["probabilities"] = "anyway"
     if estimator in REGRESSORS and method == "anytime":
@@ -301,7 +309,8 @@ class Made:
 def made(case: Case) -> Made:
     """A case compiled and emitted; an error of the project where it is refused."""
     which = (case["estimator"], case["steps"], case["input"], case["labels"])
-    program, X = compiled(*which, case["method"]), fitted(*which)[1]
+    asked = (case["precision"], case["profile"]) if case["method"] == "proto" else ("", "")
+    program, X = compiled(*which, case["method"], *asked), fitted(*which)[1]
     tables, given = (None if case[key] in ("auto", "float") else case[key] for key in ("tables", "input"))
     X = program.counts(X).toarray() if program.input.text else X
     request = Request.of(

@@ -123,7 +123,7 @@ def bounds_of(program: Program, rows: Any, number: Any) -> Bounds:
     known = fixed_bounds(program, rows)
     if not is_exact(program):
         return known
-    return Bounds(np.zeros_like(known.scores), np.zeros_like(known.unstable), known.probabilities)
+    return known._replace(scores=np.zeros_like(known.scores), unstable=np.zeros_like(known.unstable))
 
 
 def fits(program: Program, rows: Any) -> Any:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from svmcompile.errors import SvmCompileError
+from svmcompile.ir.nodes import NibbleProjection
 from tests.crossing.cases import FACTORS, FIXED, KITS, PACKAGES, REFUSED, made
 from tests.crossing.covering import Case, Rule, complete, covering, is_refused, pairs_of, possible_pairs
 from tests.crossing.judged import check
@@ -109,6 +110,13 @@ def test_what_cannot_be_is_refused_by_name(rule: Rule) -> None:
         said = str(error.value).lower()
         words = [word for level in one.values() for word in STANDS_FOR.get(level, level).split("|")]
         assert any(word in said for word in words), said
+
+
+@pytest.mark.parametrize("kind", FACTORS["input"])
+def test_weights_of_four_bits_are_crossed(kind: str, tmp_path: Path) -> None:
+    case = {**PLAIN, "method": "proto", "precision": "q7", "input": kind}
+    assert any(isinstance(node, NibbleProjection) for node in made(case).program.body)
+    check(case, tmp_path)
 
 
 def test_the_array_holds_every_pair() -> None:

@@ -65,6 +65,17 @@ def test_what_does_not_fit_is_refused_and_what_fits_is_named(folder: Path, limit
     assert run(folder, "--cpu", "cortex-m4f", "--flash", limit, *data, *fits.split()).exit_code == 0
 
 
+def test_what_is_named_was_trained_for_its_number_type(folder: Path) -> None:
+    """Its limit counts bytes of the type that is emitted: in the trial as in the command that is named."""
+    flags = ("--cpu", "cortex-m4f", "--flash", "4K", "--data", str(folder / "rows.npz"))
+    sizes = ("--set", "max_bytes=4096", "--set", "steps=20", "--set", "synthetic_rows=0")
+    words = (*flags, "--method", "proto", *sizes)
+    message = str(run(folder, *words).exception)
+    assert "this fits: --precision q7 (" in message
+    done = run(folder, *words, "--precision", "q7", "--json")
+    assert f"q7 ({json.loads(done.stdout)['device']['flash_bytes']:,} bytes of flash, " in message
+
+
 def test_without_data_fewer_vectors_are_tried(folder: Path) -> None:
     done = run(folder, "--cpu", "cortex-m4f", "--flash", "20K")
     message = str(done.exception)

@@ -353,3 +353,20 @@ def test_regressors_count_values_within_a_tolerance(quick, tmp_path):
     program = sc.compile(model, method="auto", agreement=0.9, tolerance=0.05, **asked)
     errors = np.abs(program.predict(X[200:]) - model.predict(X[200:]))
     assert np.mean(errors <= 0.05) >= 0.9
+
+
+def test_proto_is_built_in_the_bytes_it_was_chosen_for(quick, run, moons, tmp_path):
+    """Its limit counts bytes of the number type that is emitted: in the search as in what is written."""
+    flags = ("--methods", "proto", "--precision", "q7", "--cpu", "cortex-m4f", "--max-bytes", "1K")
+    done = auto(run, moons, tmp_path / "out", *flags, "--agreement", "0.9", *SMALL, *QUICK, "--json")
+    assert done.code == 0, done.err
+    report = json.loads(done.out)
+    choice = json.loads((tmp_path / "out" / "choice.json").read_text())
+    (winner,) = choice["candidates"]
+    assert (winner["method"], winner["precision"]) == ("proto", "q7") and winner["title"].endswith("q7")
+    assert report["options"]["precision"] == "q7"
+    assert report["cost"]["table_bytes"] == winner["figures"]["table_bytes"]
+    words = ("compile", moons.file("moons.skops"), "-o", tmp_path / "again")
+    data = ("--data", moons.file("rows.npz"))
+    assert run(*words, *data, "--replay", tmp_path / "out" / "choice.json").code == 0
+    assert (tmp_path / "out" / "moons.c").read_bytes() == (tmp_path / "again" / "moons.c").read_bytes()

@@ -102,7 +102,7 @@ def test_every_step_may_fail(
     error: type[BaseException],
 ) -> None:
     if way == "one by one":
-        monkeypatch.setattr(staging, "may_swap", lambda folder, changed: False)
+        monkeypatch.setattr(staging, "may_swap", lambda folder: False)
     failed = []
     for fail_at in range(1, 200):
         folder = tmp_path / f"{fail_at}" / "out"
@@ -200,7 +200,7 @@ def write_and_die(folder, step):
 
 sys.addaudithook(hook)
 if way == "one by one":
-    staging.may_swap = lambda folder, changed: False
+    staging.may_swap = lambda folder: False
 for step in range(300):
     folder = top / str(step) / "out"
     if way != "new folder":

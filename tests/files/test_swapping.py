@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from programs.files_cases import NEW, OLD, ROOT, as_text, check_furniture, content, furnish
 
+from svmcompile.errors import EmitError
 from svmcompile.files import staging, write_files
 
 
@@ -87,6 +88,28 @@ def test_a_link_to_the_folder_stays_a_link(tmp_path: Path, monkeypatch: pytest.M
     inode_after_write(tmp_path / "out", monkeypatch)
     assert (tmp_path / "out").is_symlink()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "real"]
+
+
+@pytest.mark.parametrize("inside", ["npm", "npm/src"])
+@pytest.mark.parametrize("others", [{}, {"m.c": "new"}])
+def test_a_folder_inside_that_is_a_link_is_refused(
+    tmp_path: Path, inside: str, others: dict[str, str]
+) -> None:
+    """Nothing is written behind a link; one in the place of a file is replaced."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "index.js").write_text("mine")
+    link = tmp_path / "out" / inside
+    link.parent.mkdir(parents=True)
+    link.symlink_to(tmp_path / "mine")
+    for given in ("new", "mine"):  # though that would change nothing
+        with pytest.raises(EmitError, match=f"{inside}: is a link, .* remove the link"):
+            write_files({**others, f"{inside}/index.js": given}, tmp_path / "out")
+    assert [path.read_text() for path in (tmp_path / "mine").iterdir()] == ["mine"]
+    assert not (tmp_path / "out" / "m.c").exists()
+    link.unlink()
+    link.symlink_to(tmp_path / "mine" / "index.js")
+    write_files({inside: "new"}, tmp_path / "out")
+    assert not link.is_symlink() and (tmp_path / "mine" / "index.js").read_text() == "mine"
 
 
 def test_without_exchange_files_are_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

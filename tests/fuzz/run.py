@@ -24,7 +24,7 @@ from types import FrameType
 from typing import Any
 
 from svmcompile.errors import SvmCompileError
-from tests.fuzz import blobs, strings
+from tests.fuzz import blobs, originals, strings
 from tests.fuzz.targets import TARGETS, Target, packed, swapped_json, unpacked
 
 CORPUS = Path(__file__).with_name("corpus")
@@ -33,7 +33,11 @@ SECONDS = 5.0
 MEGABYTES = 2048
 LONGEST = 1 << 16
 TRACED = 8
-IN_C: dict[str, Any] = {blobs.NAME: blobs.Blobs, strings.NAME: strings.Strings}
+IN_C: dict[str, Any] = {
+    blobs.NAME: blobs.Blobs,
+    strings.NAME: strings.Strings,
+    originals.NAME: originals.Originals,
+}
 
 
 class Slow(BaseException):

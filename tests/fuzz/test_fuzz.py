@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import pytest
 
-from tests.fuzz import strings
+from tests.fuzz import originals, strings
 from tests.fuzz.blobs import can_run
 from tests.fuzz.run import CORPUS, Fuzz, failure, stored
 from tests.fuzz.targets import TARGETS, Target
@@ -45,3 +49,17 @@ def test_strings_are_cut_in_c_as_scikit_learn_cuts_them(monkeypatch: pytest.Monk
     ran = strings.Strings()
     ran.run(2.0, seed=1)
     assert ran.executions and not ran.finds
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork, which Windows does not have")
+def test_originals_run_what_readers_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(originals, "AT_ONCE", 20)
+    ran = originals.Originals()
+    for kind in originals.FORMATS:
+        with TemporaryDirectory() as folder:
+            ran._batch(Path(folder), kind, "0")
+    assert ran.executions == 80 and ran.opened and not ran.finds
+    monkeypatch.setattr(originals, "run_original", lambda *given: os.kill(os.getpid(), 9))
+    ran = originals.Originals()
+    ran.run(0.0, 0)
+    assert "the process ended with 9" in ran.finds[0]

@@ -252,5 +252,5 @@ def expected(program: Program, level: Level, number: Any, X: Any) -> Expected:
             unstable |= (label != meant["label"]).reshape(len(X), -1).any(axis=1)
     ends = {name: np.full(np.shape(value), np.inf) for name, value in meant.items()}
     none = np.zeros((len(X), 0))
-    bounds = Bounds(ends.get("scores", none), unstable, ends.get("probabilities", none))
+    bounds = Bounds(ends.get("scores", none), unstable, ends.get("probabilities", none), none)
     return Expected(program, number, X, meant, bounds)

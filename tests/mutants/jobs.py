@@ -19,7 +19,6 @@ from jinja2 import FunctionLoader
 from targets.c_build import LEVELS, SANITIZE, X86, attempt, sanitizing_compiler
 
 from svmcompile.flow.emission import Emitted, Request, emit_targets, prepare
-from svmcompile.ir.bounds import Bounds
 from svmcompile.ir.interpret import interpret
 from svmcompile.ir.program import Program
 from svmcompile.targets import templating
@@ -117,9 +116,7 @@ class Job:
         if self.exactly:
             found = Expected.of(self.program, number, rows)
             bounds = found.bounds
-            return replace(
-                found, bounds=Bounds(bounds.scores, np.zeros(len(rows), bool), bounds.probabilities)
-            )
+            return replace(found, bounds=bounds._replace(unstable=np.zeros(len(rows), bool)))
         if self.program.labels and np.isfinite(rows).all():
             near = [near_boundary(self.program, scale * rows) for scale in SCALES]
             rows = np.vstack([rows[:ROWS], *near])

@@ -14,22 +14,11 @@ MOST_MEGABYTES = 500  # of memory, beyond what Python and the libraries take
 MOST_SECONDS = 20  # of processor time for each file
 
 
-def hostile_files(folder: Path) -> None:
-    """Files of a few bytes to a few hundred kilobytes that once cost gigabytes or minutes."""
+def numpy_files(folder: Path) -> None:
+    """Headers that take long to parse."""
     import io
-    import json
     import struct
     import zipfile
-
-    import numpy as np
-    import pyarrow
-    import pyarrow.parquet
-    import skops.io
-    from onnx import TensorProto, helper
-    from scipy import sparse
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import PolynomialFeatures
-    from sklearn.svm import SVC
 
     blank = b"{" + b" \0" * 4990 + b"}"
     header = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(blank)) + blank
@@ -41,6 +30,11 @@ def hostile_files(folder: Path) -> None:
     with zipfile.ZipFile(folder / "header.svmc", "w") as archive:
         archive.writestr("program.json", "{}")
         archive.writestr("tables.npz", inner.getvalue())
+
+
+def onnx_files(folder: Path) -> None:
+    """Widths that are negative."""
+    from onnx import TensorProto, helper
 
     wide, negative = (
         helper.make_tensor_value_info(name, TensorProto.FLOAT, [None, width])
@@ -61,6 +55,13 @@ def hostile_files(folder: Path) -> None:
     proto = helper.make_model(graph, opset_imports=imports)
     (folder / "negative.onnx").write_bytes(proto.SerializeToString())
 
+
+def parquet_files(folder: Path) -> None:
+    """Dictionaries and texts that repeat."""
+    import numpy as np
+    import pyarrow
+    import pyarrow.parquet
+
     labels = pyarrow.DictionaryArray.from_arrays(np.zeros(3_000_000, np.int8), ["x" * 256])
     table = pyarrow.table({"f": np.zeros(3_000_000, np.float32), "label": labels})
     pyarrow.parquet.write_table(table, folder / "labels.parquet")
@@ -72,12 +73,25 @@ def hostile_files(folder: Path) -> None:
     how = {"use_dictionary": False, "compression": "zstd"}
     pyarrow.parquet.write_table(pyarrow.table({"text": texts}), folder / "plain.parquet", **how)
 
+
+def text_files(folder: Path) -> None:
+    """Wide rows, and many classes."""
     rows = "".join(f"1 {n + 1}:1\n" for n in range(5000)) + "1 16000000:1\n"
     (folder / "wide.model").write_text(
         "svm_type one_class\nkernel_type rbf\ngamma 1\nnr_class 2\ntotal_sv 5001\nrho 0\nSV\n" + rows
     )
     (folder / "wide.libsvm").write_text("1 1:1\n" * 3000 + "1 16000000:1\n")
+    weights = " ".join("0" * 60_000)
+    (folder / "classes.model").write_text(
+        f"solver_type MCSVM_CS\nnr_class 60000\nlabel {' '.join(map(str, range(60_000)))}\nnr_feature 1\n"
+        f"bias -1\nw\n{weights}\n"
+    )
+    light = (ROOT / "tests" / "data" / "svmlight" / "rbf.model").read_text()
+    (folder / "light.model").write_text(light.replace("3 # highest", "16000000 # highest"))
 
+
+def nested_files(folder: Path) -> None:
+    """Entities that multiply, and what is nested deep."""
     (folder / "bomb.xml").write_text(
         "<!DOCTYPE a [<!ENTITY b0 'x'>"
         + "".join(f"<!ENTITY b{n + 1} '{f'&b{n};' * 10}'>" for n in range(12))
@@ -86,6 +100,12 @@ def hostile_files(folder: Path) -> None:
     (folder / "bomb.pmml").write_bytes(
         (folder / "bomb.xml").read_bytes().replace(b"opencv_storage", b"PMML")
     )
+    (folder / "deep.xml").write_text("<opencv_storage>" + "<a>" * 300_000)
+    (folder / "deep.json").write_text('{"opencv_ml_svm":' + "[" * 900_000)
+
+
+def pmml_files(folder: Path) -> None:
+    """Many fields and predictors."""
     discrete = (ROOT / "tests" / "data" / "pmml" / "discrete.pmml").read_text()
     names = "".join(f'<DerivedField name="d{n}"><FieldRef field="a"/></DerivedField>' for n in range(6000))
     wide = discrete.replace("<LocalTransformations>", "<LocalTransformations>" + names)
@@ -98,17 +118,24 @@ def hostile_files(folder: Path) -> None:
     claims = (ROOT / "tests" / "data" / "pmml" / "claims.pmml").read_text()
     many = "".join(f'<CategoricalPredictor name="age" value="{n}" coefficient="1"/>' for n in range(12_000))
     (folder / "many.pmml").write_text(claims.replace("</RegressionTable>", many + "</RegressionTable>"))
-    (folder / "deep.xml").write_text("<opencv_storage>" + "<a>" * 300_000)
-    (folder / "deep.json").write_text('{"opencv_ml_svm":' + "[" * 900_000)
+
+
+def opencv_files(folder: Path) -> None:
+    """Many classes."""
     votes = (ROOT / "tests" / "data" / "opencv" / "votes.yml").read_text()
     (folder / "many.yml").write_text(votes.replace("class_count: 3", "class_count: 2147483647"))
-    weights = " ".join("0" * 60_000)
-    (folder / "classes.model").write_text(
-        f"solver_type MCSVM_CS\nnr_class 60000\nlabel {' '.join(map(str, range(60_000)))}\nnr_feature 1\n"
-        f"bias -1\nw\n{weights}\n"
-    )
-    light = (ROOT / "tests" / "data" / "svmlight" / "rbf.model").read_text()
-    (folder / "light.model").write_text(light.replace("3 # highest", "16000000 # highest"))
+
+
+def skops_files(folder: Path) -> None:
+    """Zeros that compress well, and widths that are claimed."""
+    import zipfile
+
+    import numpy as np
+    import skops.io
+    from scipy import sparse
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PolynomialFeatures
+    from sklearn.svm import SVC
 
     X, y = np.eye(4), [0, 1, 0, 1]
     estimator = SVC().fit(X, y)
@@ -116,21 +143,42 @@ def hostile_files(folder: Path) -> None:
     skops.io.dump(estimator, folder / "zeros.skops", compression=zipfile.ZIP_DEFLATED, compresslevel=9)
     estimator.support_vectors_ = sparse.csr_matrix((20_000, 10_000))
     skops.io.dump(estimator, folder / "sparse.skops")
+    powers = make_pipeline(PolynomialFeatures(2), SVC()).fit(X, y)
+    powers[0].n_features_in_, powers[0].n_output_features_ = 20_000, 200_030_001
+    skops.io.dump(powers, folder / "powers.skops")
+
+
+def skops_lists(folder: Path) -> None:
+    """A list that holds itself many times over, level by level."""
+    import io
+    import json
+    import zipfile
+
+    import numpy as np
+    import skops.io
+    from sklearn.svm import SVC
+
     row: dict[str, object] = {"__loader__": "JsonNode", "content": "1.5"}
     for level in range(4):
         again = [{"__loader__": "ListNode", "__id__": level - 1} if level else row] * 149
         row = {"__loader__": "ListNode", "__id__": level, "content": [row, *again]}
         row |= {"__module__": "builtins", "__class__": "list"}
-    with zipfile.ZipFile(io.BytesIO(skops.io.dumps(SVC().fit(X, y)))) as archive:
+    with zipfile.ZipFile(io.BytesIO(skops.io.dumps(SVC().fit(np.eye(4), [0, 1, 0, 1])))) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     described = json.loads(members["schema.json"])
     described["content"]["content"]["classes_"] = row
     with zipfile.ZipFile(folder / "lists.skops", "w", zipfile.ZIP_DEFLATED) as archive:
         for member, data in (members | {"schema.json": json.dumps(described).encode()}).items():
             archive.writestr(member, data)
-    powers = make_pipeline(PolynomialFeatures(2), SVC()).fit(X, y)
-    powers[0].n_features_in_, powers[0].n_output_features_ = 20_000, 200_030_001
-    skops.io.dump(powers, folder / "powers.skops")
+
+
+def hostile_files(folder: Path) -> None:
+    """Files of a few bytes to a few hundred kilobytes that once cost gigabytes or minutes."""
+    for write in (
+        numpy_files, onnx_files, parquet_files, text_files, nested_files, pmml_files, opencv_files,
+        skops_files, skops_lists,
+    ):  # fmt: skip
+        write(folder)
 
 
 READ = """

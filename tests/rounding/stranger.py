@@ -17,6 +17,7 @@ import numpy as np
 from pycparser import c_ast
 
 from svmcompile.proofs.c_code import functions_of
+from svmcompile.proofs.plain import without_comments
 
 UNIT = {"float": 2.0**-24, "double": 2.0**-53}
 TINY = {"float": 2.0**-149, "double": 2.0**-1074}
@@ -47,7 +48,7 @@ class Stranger:
     """The functions of a C file in float, with the tables of the same file in double as the true ones."""
 
     def __init__(self, text: str, exact: str, exp2_error: float = 2e-7, tanh_error: float = 3e-7) -> None:
-        self.functions = functions_of(text)
+        self.functions = functions_of(without_comments(text, "m"))
         self.errors = {"exp2": exp2_error, "tanh": tanh_error}
         true = dict(TABLE.findall(exact))
         self.tables = {name: _table(own, true[name]) for name, own in TABLE.findall(text)}
