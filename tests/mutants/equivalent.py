@@ -97,6 +97,9 @@ REASONS: dict[str, str] = {
     r"^c/host/taylor.j2.*_table if n.along <= n.lanes else .*  ->  .*_table if n.along < n.lanes else": (
         "each of as many rows as lanes has one block, by either form"
     ),
+    r"^c/host/vote_rows.*k = 0; k < some; k\+\+\) .*  ->  .*k = (1; k < some; k\+\+|0; k < some; k--)": (
+        "rows that are not gathered here are labelled one by one"
+    ),
     r"_mm256_maskload_.* else 0 \}\}.*  ->  .*_mm256_maskload_.* else 1 \}\}": (
         "the highest bit of a lane says whether it is read, and that is not set in 1"
     ),

@@ -81,8 +81,10 @@ def _staged() -> Programs:
     flat = np.random.default_rng(6).normal(size=(200, 2)) * 2
     for name, svm in {"tangled": tangled(), "cyclic": cyclic()}.items():
         found[f"taylor {name} circles"] = vote_of(svm, flat, leaves=1, order=1, rank=0), flat
-    for name in ("d2", "d5_axes", "d8", "d17_walk", "d5_cubic"):
-        case = taylor.made(*taylor.SIZES[name])
+    names = ("d2", "d5_axes", "d8", "d17_walk", "d5_cubic")
+    sixteen = {"d5_leaves": (5, 16, 2, 0, (), False)}  # whose planes fill several vectors
+    for name, size in ({name: taylor.SIZES[name] for name in names} | sixteen).items():
+        case = taylor.made(*size)
         found[f"taylor {name}"] = case.program, case.X
     return found
 

@@ -33,7 +33,7 @@ def unusual_programs() -> Programs:
     import targets.taylor_cases as taylor
 
     found: Programs = {}
-    sizes = {name: taylor.SIZES[name] for name in ("d5", "d16", "d17_axes", "d22", "d40")}
+    sizes = {name: taylor.SIZES[name] for name in ("d16", "d22", "d40")}
     for name, size in (sizes | {"d51": (51, 2, 2, 3, (), False)}).items():
         case = taylor.made(*size)
         found[f"taylor {name}"] = case.program, case.X
