@@ -225,7 +225,8 @@ def main() -> None:
     kept.save()
     sample = [one for template in templates() if asked.only in template for one in mutants(template)]
     random.Random(asked.seed).shuffle(sample)
-    print(f"{len(sample):,} mutants, {len(kept.jobs())} emissions", flush=True)
+    nowhere = sum(not lines.get((one.template, one.line)) for one in sample)
+    print(f"{len(sample):,} mutants, {nowhere} in no program, {len(kept.jobs())} emissions", flush=True)
     fates: Counter[str] = Counter()
     end = time.monotonic() + 60 * asked.minutes
     part, parts = map(int, asked.part.split("/"))
