@@ -122,7 +122,7 @@ WHOLE = """    for (size_t i = 0; i < rows; i++) {{
 """
 SAME_LABEL = """if (model_predict_q(q) != model_predict(one))
             return 3;"""
-SAME_VALUE = """if (!close(model_predict_q(q) * (double){unit}, model_predict(one)))
+SAME_VALUE = """if (!close(model_predict_q(q) * (double){unit}, (double)model_predict(one)))
             return 4;"""
 SAME_SCORES = """int32_t whole[{width}];
         float scores[{width}];
@@ -181,7 +181,7 @@ def write_driver(files: Any, program: Program, folder: Path) -> None:
     calls = (NAMES if program.labels else "") + whole_calls(files["model.h"], bool(program.labels)) + calls
     sparse = CLOSE if "!close(" in calls else ""
     if has_sparse(files["model.h"]):
-        sparse += SPARSE_ROWS % {"row": row, "other": "NAN" if row in ("float", "double") else "1"}
+        sparse += SPARSE_ROWS % {"row": row, "other": f"({row})NAN" if row in ("float", "double") else "1"}
         calls += PREPARE % {"row": row} + sparse_calls + FREE
     for name in ("model.h", "model.c"):
         (folder / name).write_text(files[name])
