@@ -263,7 +263,8 @@ def crossed_programs() -> Programs:
     pairs = [(one, "none") for one in alone] + [("linear", one) for one in (*behind, *CODED)]
     assert {one for one, _ in pairs} <= {*ESTIMATORS} and {step for _, step in pairs} <= {*STEPS}
     found: Programs = {
-        f"crossed {one} {step}": (compiled(one, step, "float", "int", "exact"), rows) for one, step in pairs
+        f"crossed {one} {step}": (compiled(one, step, "float", "int", "exact", "", ""), rows)
+        for one, step in pairs
     }
     X, y = np.abs(rows[:40]), rows[:40, 0] * rows[:40, 1]
     kernels = {"rational": RationalQuadratic(), "rough": Matern(nu=0.5), "smooth": Matern(nu=2.5)}

@@ -6,6 +6,7 @@ import re
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pytest
 from programs.taylor_votes import vote_of
 from sklearn.svm import SVC
@@ -21,7 +22,8 @@ from tests.mutants.interface import interface_driver
 from tests.mutants.jobs import DOUBT, Job, instead, job, users
 from tests.mutants.mutation import Mutant, mutants, read, templates
 from tests.mutants.run import fate
-from tests.mutants.small import certain_planes, text_programs
+from tests.mutants.small import certain_planes, crossed_programs, text_programs
+from tests.mutants.unusual import constant_kernel
 from tests.mutants.worded import write_word_driver
 
 
@@ -80,6 +82,12 @@ def test_a_bound_that_is_too_small_is_killed() -> None:
     assert fate(mutant, [one])[0] in ("survived", "slower")
     what, where = fate(mutant, [one, *wide])
     assert what == "killed" and DOUBT in where
+
+
+def test_programs_of_other_tests_are_made() -> None:
+    """Whose makers may change: `make mutants` is run by hand."""
+    for name, (program, rows) in (crossed_programs() | constant_kernel()).items():
+        assert np.asarray(rows).shape[1] == program.n_features, name
 
 
 def test_lines_are_traced_to_programs(small: Job) -> None:
