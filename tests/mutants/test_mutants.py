@@ -84,6 +84,7 @@ def test_a_bound_that_is_too_small_is_killed() -> None:
     assert what == "killed" and DOUBT in where
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_programs_of_other_tests_are_made() -> None:
     """Whose makers may change: `make mutants` is run by hand."""
     for name, (program, rows) in (crossed_programs() | constant_kernel()).items():
