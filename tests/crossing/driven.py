@@ -179,7 +179,7 @@ def write_driver(files: Any, program: Program, folder: Path) -> None:
         target, out = ("*single = ", "") if result.alone else ("", ", single")
         sparse_calls += SPARSE.format(**words, target=target, out=out)
     calls = (NAMES if program.labels else "") + whole_calls(files["model.h"], bool(program.labels)) + calls
-    sparse = CLOSE if "!close(" in calls else ""
+    sparse = CLOSE if "close(" in calls else ""
     if has_sparse(files["model.h"]):
         sparse += SPARSE_ROWS % {"row": row, "other": f"({row})NAN" if row in ("float", "double") else "1"}
         calls += PREPARE % {"row": row} + sparse_calls + FREE

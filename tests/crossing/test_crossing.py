@@ -37,6 +37,7 @@ FOUND: dict[str, dict[str, str]] = {
     "a plane and a tree that both read a text": {
         "estimator": "three", "steps": "text", "method": "sv-tree",
     },
+    "labels alone from whole numbers": {"estimator": "codes", "precision": "q7"},
     "a bias far above its sums": {
         "estimator": "sigmoid", "steps": "columns", "method": "dtsvm", "precision": "q15", "input": "i16",
     },
