@@ -90,9 +90,6 @@ REASONS: dict[str, str] = {
         "whether the champion before is known to be beaten: its bound, or exact sums, say the same"
     ),
     r"^c/host/vote_orders.*\(last > own\).*  ->  .*\(last >= own\)": "nobody comes next to himself",
-    r"^c/host/vote_orders.*: h\[i\] = \{\{ n.zero \}\};  ->  ;$": (
-        "rows that fill up the last eight: nobody reads their sums"
-    ),
     r"^c/host/leaves.*: since = 0;  ->  (since = 1)?;$": "sums move into double sooner",
     r"^c/host/taylor.j2.*_table if n.along <= n.lanes else .*  ->  .*_table if n.along < n.lanes else": (
         "each of as many rows as lanes has one block, by either form"
