@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import skops.io
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -268,3 +271,21 @@ def test_labels_of_one_class_are_refused(models: dict[str, Any]) -> None:
 def test_rows_must_be_finite(models: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match="no row whose values are all finite"):
         sc.compile(models["two"], method="proto", X=np.full((3, 30), np.nan), **QUICK)
+
+
+def test_nibbles_can_be_asked_for_where_the_precision_is_another_option(tmp_path: Path) -> None:
+    """A command looks at the options of the method before it fills in the precision."""
+    skops.io.dump(MODELS["votes"][0].fit(*DIGITS), tmp_path / "m.skops")
+    np.savez(tmp_path / "d.npz", X=DIGITS[0])
+    settings = ("max_bytes=2048", "projection=nibbles", "steps=50", "synthetic_rows=0")
+    command = [sys.executable, "-m", "svmcompile", "compile", "m.skops", "-o", "o", "--data", "d.npz"]
+    command += [
+        "--method",
+        "proto",
+        "--precision",
+        "q7",
+        *(word for one in settings for word in ("--set", one)),
+    ]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert sc.Program.load(tmp_path / "o" / "m.svmc").origin.details["four_bits"]

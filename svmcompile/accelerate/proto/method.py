@@ -12,6 +12,7 @@ from svmcompile.accelerate.proto.sizes import SHORT_CURVE, Tables
 from svmcompile.accelerate.proto.teacher import Teacher, refuse_labels, teacher
 from svmcompile.accelerate.registry import Method
 from svmcompile.data import Data
+from svmcompile.errors import OptionError
 from svmcompile.ir import nodes as ir
 from svmcompile.ir.arithmetic import Array, nearest_float32
 from svmcompile.ir.kernel import Kernel
@@ -26,6 +27,11 @@ NO_CHANCES = "method proto does not keep the values that probabilities need; the
 def proto(svm: SVM, data: Data | None, options: ProtoOptions) -> Program:
     """scores(x) = bias + sum_j weights_j exp(-|W (x - centre) - b_j|^2)."""
     assert data is not None
+    if options.projection == "nibbles" and options.precision != "q7":  # only now filled in
+        raise OptionError(
+            f"proto: projection=nibbles is for precision q7, and this is {options.precision}; "
+            "choose q7 or leave the option out"
+        )
     if options.labels:
         refuse_labels(svm, data.y)
     known = known_rows(svm, data, options)

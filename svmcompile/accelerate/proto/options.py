@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from svmcompile.accelerate.options import check_options, option
-from svmcompile.errors import OptionError
 
 DEFAULT_BYTES = 8192  # of tables, where neither a limit nor all sizes are given
 NUMBERS = ("f32", "f64", "q15", "q7")
@@ -59,8 +58,3 @@ class ProtoOptions:
 
     def __post_init__(self) -> None:
         check_options("proto", self)
-        if self.projection == "nibbles" and self.precision != "q7":
-            raise OptionError(
-                f"proto: projection=nibbles is for precision q7, and this is {self.precision}; "
-                "choose q7 or leave the option out"
-            )
